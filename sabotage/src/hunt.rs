@@ -1,7 +1,7 @@
-//! A hunt: schedules that are run with a bug on until a judge objects.
+//! A hunt: schedules that are run with a bug on until a checker objects.
 //!
 //! Invariants:
-//! - An objection that the same schedule raises without the bug does not count.
+//! - A violation that the same schedule raises without the bug does not count.
 
 use crate::switch::{reached, with};
 use std::fmt::Write;
@@ -11,12 +11,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// How a hunt for a bug has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hunt {
-    /// How many schedules it took; `None`: no judge objected.
+    /// How many schedules it took; `None`: no checker objected.
     pub(crate) seeds: Option<u64>,
     /// The schedule that showed it, or the last one.
     pub(crate) seed: u64,
-    /// What the judge said.
-    pub(crate) objection: String,
+    /// What the checker said.
+    pub(crate) violation: String,
     /// How often the code came to the bug.
     pub(crate) reached: u64,
 }
@@ -45,7 +45,7 @@ pub(crate) fn hunt(bug: usize, seeds: Range<u64>, schedule: impl Fn(u64)) -> Hun
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).into()));
             hunt.seeds = Some(count);
-            hunt.objection = text.unwrap_or_default();
+            hunt.violation = text.unwrap_or_default();
             break;
         }
     }
@@ -65,7 +65,7 @@ pub(crate) fn median(hunts: &[Hunt]) -> Option<u64> {
         .filter(|it| *it < u64::MAX)
 }
 
-/// The words of a judge that are enough to know which one it is.
+/// The words of a checker that are enough to know which one it is.
 const WORDS_MAX: usize = 24;
 
 /// One line about the hunts for a bug: median, each, seeds that showed it, what was said.
@@ -78,7 +78,7 @@ pub(crate) fn tell(hunts: &[Hunt]) -> String {
         };
     }
     if let Some(found) = hunts.iter().find(|it| it.seeds.is_some()) {
-        let words: Vec<&str> = found.objection.split_whitespace().take(WORDS_MAX).collect();
+        let words: Vec<&str> = found.violation.split_whitespace().take(WORDS_MAX).collect();
         out += ": ";
         out += &words.join(" ");
     }

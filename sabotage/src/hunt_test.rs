@@ -11,19 +11,19 @@ fn bug_is_on_in_one_thread_and_off_again_also_after_a_panic() {
         assert!(!is_on(BUG + 1));
         let elsewhere = std::thread::spawn(|| is_on(BUG)).join();
         assert!(matches!(elsewhere, Ok(false)));
-        assert!(!is_here || seed < 5, "as a judge says");
+        assert!(!is_here || seed < 5, "as a checker says");
     });
     assert_eq!((found.seeds, found.seed, found.reached), (Some(3), 5, 3));
-    assert_eq!(found.objection, "as a judge says");
+    assert_eq!(found.violation, "as a checker says");
     assert!(!is_on(BUG));
     assert_eq!(hunt(BUG, 0..2, |_| ()).seeds, None);
 }
 
 #[test]
-fn objection_without_the_bug_does_not_count() {
+fn violation_without_the_bug_does_not_count() {
     let found = hunt(BUG, 1..9, |seed| {
         assert!(seed != 2, "whatever is on");
-        assert!(!is_on(BUG) || seed < 4, "as a judge says");
+        assert!(!is_on(BUG) || seed < 4, "as a checker says");
     });
     assert_eq!((found.seeds, found.seed), (Some(4), 4));
 }

@@ -1,7 +1,7 @@
-//! Deliberate bugs, by which the judges are judged: the switch, and hunts.
+//! Deliberate bugs, by which the checkers are checked: the switch, and hunts.
 //!
-//! In:  random schedules of a crate's tests, each of which panics when its judge objects. Out: a panic that names the
-//! bugs that a judge is known to find and did not ([`Judge::must_find`]).
+//! In:  random schedules of a crate's tests, each of which panics when its checker objects. Out: a panic that names the
+//! bugs that a checker is known to find and did not ([`Checker::must_find`]).
 //!
 //! Invariants:
 //! - No product crate depends on this one. The bugs are texts in `bugs/`; `cargo xtask sabotage` puts them into a copy
@@ -10,11 +10,11 @@
 //!
 //! Not here: the table and the copy (xtask/src/sabotage.rs), who finds what and how soon (docs/sabotage.md).
 
+mod checker;
 mod hunt;
-mod judge;
 mod planted;
 mod switch;
 
-pub use judge::Judge;
+pub use checker::Checker;
 pub use planted::{PLANTED, Planted};
 pub use switch::{is_on, with};

@@ -5,9 +5,9 @@
 pub struct Planted {
     /// The name.
     pub name: &'static str,
-    /// The judges that find it within a few seeds.
+    /// The checkers that find it within a few seeds.
     pub quick: &'static [&'static str],
-    /// The judges that find it with patience.
+    /// The checkers that find it with patience.
     pub slow: &'static [&'static str],
 }
 

@@ -8,13 +8,13 @@
 //! cargo xtask sabotage --page       what was found goes into docs/sabotage.md
 //! cargo xtask sabotage --page-only  no hunt: the table goes into docs/sabotage.md
 //! ```
-//! `SABOTAGE=...` and the like choose bugs and judges (sabotage/src/judge.rs).
+//! `SABOTAGE=...` and the like choose bugs and checkers (sabotage/src/checker.rs).
 //!
 //! In:  the tree, the table. Out: findings about the table ([`findings`]), which need no build; hunts ([`run`]).
 //!
 //! Invariants:
 //! - One build has all bugs, each behind a question.
-//! - A judge that did not hunt is a failure: each pair of bug and judge in the table has a line in the report.
+//! - A checker that did not hunt is a failure: each pair of bug and checker in the table has a line in the report.
 
 mod page;
 mod plant;
@@ -41,7 +41,7 @@ fn bugs(tree: &Tree, findings: &mut Vec<Finding>) -> Vec<Bug> {
         .collect()
 }
 
-/// What is wrong with the table: a bug that does not fit the code, has no judge, or is not on the page.
+/// What is wrong with the table: a bug that does not fit the code, has no checker, or is not on the page.
 #[must_use]
 pub fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -54,9 +54,9 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
         if bug.name.is_empty() || bug.wrong.is_empty() || bug.places.is_empty() {
             findings.push(bug.finding("needs a name, `wrong` and `in`"));
         }
-        let is_found = bug.judges().next().is_some() || !bug.tests.is_empty();
+        let is_found = bug.checkers().next().is_some() || !bug.tests.is_empty();
         if is_found != bug.unfound.is_empty() {
-            let what = "needs judges (`quick`, `slow`) or `tests`, or else `unfound`";
+            let what = "needs checkers (`quick`, `slow`) or `tests`, or else `unfound`";
             findings.push(bug.finding(what));
         }
         for (name, test) in bug.tests.iter().filter_map(|it| it.split_once('/')) {
@@ -66,12 +66,12 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
                 findings.push(bug.finding(format!("{name} has no test `{test}`")));
             }
         }
-        for judge in bug.judges() {
-            let quoted = format!("\"{judge}\"");
+        for checker in bug.checkers() {
+            let quoted = format!("\"{checker}\"");
             let is_there =
                 |text: &str| text.contains("brickyard_sabotage") && text.contains(&quoted);
             if !tree.ending(".rs").any(|(_, text)| is_there(text)) {
-                findings.push(bug.finding(format!("no test has a judge `{judge}`")));
+                findings.push(bug.finding(format!("no test has a checker `{checker}`")));
             }
         }
     }
@@ -173,9 +173,9 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
     if report.exists() {
         fs::remove_file(&report)?;
     }
-    let judges = bugs.iter().flat_map(Bug::judges);
-    let judges = judges.filter(|it| is_named("SABOTAGE_JUDGE", it));
-    let crates: BTreeSet<&str> = judges.filter_map(|it| it.split('-').next()).collect();
+    let checkers = bugs.iter().flat_map(Bug::checkers);
+    let checkers = checkers.filter(|it| is_named("SABOTAGE_CHECKER", it));
+    let crates: BTreeSet<&str> = checkers.filter_map(|it| it.split('-').next()).collect();
     let mut cargo = cargo();
     for name in crates {
         cargo.args(["--package".to_owned(), format!("brickyard-{name}")]);
@@ -186,7 +186,7 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
     }
     let status = cargo.env("SABOTAGE_REPORT", &report).status()?;
     let Ok(lines) = fs::read_to_string(&report) else {
-        let what = format!("no judge has hunted; cargo test: {status}");
+        let what = format!("no checker has hunted; cargo test: {status}");
         return Ok(vec![Finding::new(TABLE, 0, what)]);
     };
     let mut findings = missed(&bugs, &lines, options.is_every);
@@ -211,7 +211,7 @@ fn write_page(root: &Path, bugs: &[Bug], lines: &str) -> io::Result<()> {
     fs::write(path, page::update(&text, bugs, lines))
 }
 
-/// The pairs of bug and judge that should have a success in the report and have none. Says how many have one.
+/// The pairs of bug and checker that should have a success in the report and have none. Says how many have one.
 fn missed(bugs: &[Bug], lines: &str, is_every: bool) -> Vec<Finding> {
     let report = page::parse(lines);
     let mut findings = Vec::new();
@@ -222,28 +222,28 @@ fn missed(bugs: &[Bug], lines: &str, is_every: bool) -> Vec<Finding> {
         } else {
             &[]
         };
-        for judge in bug.quick.iter().chain(slow) {
-            if !is_named("SABOTAGE_JUDGE", judge) {
+        for checker in bug.quick.iter().chain(slow) {
+            if !is_named("SABOTAGE_CHECKER", checker) {
                 continue;
             }
             let found = report
                 .get(bug.name.as_str())
-                .and_then(|it| it.get(judge.as_str()));
+                .and_then(|it| it.get(checker.as_str()));
             let what = match found {
                 Some(Some(_)) => None,
-                Some(None) => Some(format!("{judge} did not find it")),
-                None => Some(format!("{judge} did not hunt for it")),
+                Some(None) => Some(format!("{checker} did not find it")),
+                None => Some(format!("{checker} did not hunt for it")),
             };
             *hunted.entry(&bug.name).or_insert(true) &= what.is_none();
             findings.extend(what.map(|it| bug.finding(it)));
         }
     }
     for bug in bugs {
-        for (judge, median) in report.get(bug.name.as_str()).into_iter().flatten() {
+        for (checker, median) in report.get(bug.name.as_str()).into_iter().flatten() {
             if let Some(seeds) = median
-                && !bug.judges().any(|it| it == *judge)
+                && !bug.checkers().any(|it| it == *checker)
             {
-                println!("{}: {judge} finds it too ({seeds})", bug.name);
+                println!("{}: {checker} finds it too ({seeds})", bug.name);
             }
         }
     }

@@ -136,16 +136,16 @@ fn table_that_says_too_little_is_refused() {
     assert_eq!(
         found,
         [
-            "sabotage/bugs/x.txt:1: A: needs judges (`quick`, `slow`) or `tests`, or else `unfound`",
+            "sabotage/bugs/x.txt:1: A: needs checkers (`quick`, `slow`) or `tests`, or else `unfound`",
             "sabotage/bugs/x.txt:5: A: is there twice",
-            "sabotage/bugs/x.txt:5: A: no test has a judge `brick`",
+            "sabotage/bugs/x.txt:5: A: no test has a checker `brick`",
             "sabotage/bugs/x.txt:8: A: its text occurs 0 times, not 1, in y.rs",
         ]
     );
 }
 
 #[test]
-fn judge_that_did_not_hunt_or_did_not_find_is_told() {
+fn checker_that_did_not_hunt_or_did_not_find_is_told() {
     let (bugs, _) = table("bug A\nquick brick, sim\nslow store\nbug B\nquick brick\n");
     let told = |lines: &str, is_every| {
         let found = missed(&bugs, lines, is_every);

@@ -103,12 +103,12 @@ const TASKS: &[(&str, &[Task])] = &[
             ),
             task(
                 "cargo run -p brickyard -- sim --first 1 --seeds 400",
-                "whole clusters in virtual time, judged",
+                "whole clusters in virtual time, checked",
                 "you change the protocol, the log or leases",
             ),
             task(
                 "cargo run --release -p brickyard -- torture --minutes 5",
-                "real processes under failures, judged",
+                "real processes under failures, checked",
                 "the simulator finds nothing and you want to be sure",
             ),
             task(

@@ -44,7 +44,7 @@ use crate::upkeep::Upkeep;
 use crate::watch::NegativeVersions;
 use brickyard_metadata::Catalog;
 use brickyard_replication::{Direction, LinkId};
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Member, Replica};
 use brickyard_types::{BrickId, Incarnation, Instant, UnixMillis};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -127,7 +127,7 @@ impl Brick {
             staging: Staging::default(),
             random: Random::new(seed),
             replicas: Replicas::new(
-                Seat {
+                Replica {
                     member: Member { node, brick: id },
                     incarnation: Incarnation(0),
                 },
@@ -217,7 +217,7 @@ impl Brick {
     fn end_turn(&mut self) {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
             self.send_remote();
-            self.tend_catch_ups();
+            self.maintain_catch_ups();
             self.core.adoption().bring_back();
             let mut core = self.core.parts();
             core.replication.flush();
@@ -269,7 +269,13 @@ impl Brick {
     }
 
     /// A stream is connected, and both ends have said who they are.
-    pub fn peer_opened(&mut self, link: LinkId, peer: Seat, direction: Direction, connection: u64) {
+    pub fn peer_opened(
+        &mut self,
+        link: LinkId,
+        peer: Replica,
+        direction: Direction,
+        connection: u64,
+    ) {
         self.peers.open(link, peer, direction);
         if direction == Direction::Outgoing {
             self.remotes.failure_detector.hear(peer, self.core.now);

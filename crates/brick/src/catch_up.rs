@@ -26,7 +26,7 @@ use crate::replica::{Replicas, Replication};
 use crate::segments::Segments;
 use crate::tables::Tables;
 use brickyard_replication::LinkId;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_table::{Found, KeyHash, ScanPosition, ValueRef};
 use brickyard_types::record::{self, Header, Kind, Record, flag};
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
@@ -46,7 +46,7 @@ const SCAN_STEP: usize = 512;
 #[derive(Debug)]
 struct Wanted {
     partition: PartitionId,
-    learner: Seat,
+    learner: Replica,
     link: LinkId,
     after: Option<Op>,
     /// Where the scan of a table without a log goes on.
@@ -113,7 +113,7 @@ impl CatchUps {
     pub(crate) fn begin(
         &mut self,
         partition: PartitionId,
-        learner: Seat,
+        learner: Replica,
         link: LinkId,
         after: Option<Op>,
     ) {
@@ -128,7 +128,7 @@ impl CatchUps {
         });
     }
 
-    pub(crate) fn stop(&mut self, partition: PartitionId, learner: Seat) {
+    pub(crate) fn stop(&mut self, partition: PartitionId, learner: Replica) {
         let is_it = |it: &Wanted| it.partition == partition && it.learner == learner;
         self.asked.retain(|it| !is_it(it));
         self.unlogged.retain(|it| !is_it(it));
@@ -170,7 +170,7 @@ impl CatchUps {
     }
 
     /// A turn's worth of catching others up. A walk that is under way goes on; whether one may begin the caller says.
-    pub(crate) fn tend(
+    pub(crate) fn maintain(
         &mut self,
         replication: &mut Replication<'_>,
         outside: &mut Outside<'_>,
@@ -418,7 +418,7 @@ impl CatchUps {
     /// Whether a record of that partition may be for somebody whom the walk serves.
     fn concerns(&self, tables: &Tables, partition: PartitionId, learners: usize) -> bool {
         let mut wanted = self.logged[..learners].iter();
-        wanted.any(|it| it.partition == partition) || tables.is_former(partition)
+        wanted.any(|it| it.partition == partition) || tables.is_parent(partition)
     }
 
     /// Copies a record to whoever lacks it; whether that was anybody.
@@ -588,9 +588,9 @@ mod catch_up_test {
     #[test]
     fn walk_ends_with_the_last_learner_that_it_is_for() {
         let mut catch_ups = CatchUps::default();
-        let learners = [1, 2].map(|node| Seat {
+        let learners = [1, 2].map(|node| Replica {
             incarnation: Incarnation(node),
-            ..Seat::default()
+            ..Replica::default()
         });
         for learner in learners {
             catch_ups.begin(PartitionId(7), learner, LinkId(3), None);

@@ -74,9 +74,9 @@ struct Pass {
     is_dead: bool,
     /// The last batch that something of it was moved into.
     last_batch: BatchId,
-    /// Replicated partitions that it has records of, and the last (view, op) of each: a base must say as much before the
+    /// Replicated partitions that it has records of, and the last (view, op) of each: a baseline must say as much before the
     /// records go (rule `log summaries begin at a baseline`).
-    claims: BTreeMap<PartitionId, Level>,
+    baselines: BTreeMap<PartitionId, Level>,
     /// The horizons that it raises, with what they were before, and the records that say so (rule
     /// `tombstones reach down to the watermark`).
     horizons: BTreeMap<PartitionId, (Op, Header)>,
@@ -102,7 +102,7 @@ struct Sorted {
     /// It ends what older segments may still have of a partition: it must outlive them.
     has_drop: bool,
     /// It has records of a partition that claims nothing yet: a copy is under way.
-    is_unclaimed: bool,
+    lacks_baseline: bool,
 }
 
 /// A record that was appended again.
@@ -331,7 +331,8 @@ impl Cleaner {
         }
         let is_unreadable = !rest.is_empty();
         let is_needed = mover.sorted.has_drop && mover.segments.has_older(segment, segment);
-        let is_over = next.is_none() && !is_unreadable && !is_needed && !mover.sorted.is_unclaimed;
+        let is_over =
+            next.is_none() && !is_unreadable && !is_needed && !mover.sorted.lacks_baseline;
         let is_said = is_over && mover.say_of_partitions(segment);
         let moved = replication.log.building_len() - before;
         if moved > 0 {
@@ -354,7 +355,7 @@ impl Cleaner {
             segments.pin(segment);
             return self.abandon_pass(replication.tables);
         }
-        if sorted.is_unclaimed || is_over && !is_said {
+        if sorted.lacks_baseline || is_over && !is_said {
             let until = outside.now + UNCLAIMED_PAUSE;
             segments.leave_until(segment, until);
             return self.abandon_pass(replication.tables);

@@ -12,7 +12,7 @@ use crate::{Brick, BrickConfig, ConnectionId, Direction, Inspection, LinkId};
 use brickyard_metadata::{
     Catalog, CatalogVersion, Change, ClusterId, Genesis, NewTable, Rest, Small,
 };
-use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_routing::{Member, NodeId, Replica};
 use brickyard_types::record::Header;
 use brickyard_types::{
     BrickId, Incarnation, Instant, PartitionId, SegmentId, TableAttributes, UnixMillis,
@@ -49,13 +49,13 @@ pub(crate) struct Cluster {
     cut: BTreeSet<(usize, usize)>,
     /// Views take effect at once; else when a test says so.
     pub(crate) is_deciding: bool,
-    wishes: Vec<ControlRequest>,
+    requests: Vec<ControlRequest>,
     /// What was said of small partitions that are apart from their siblings.
     pub(crate) small: Vec<Small>,
     /// What primaries said of siblings that are to be merged.
     rests: BTreeMap<PartitionId, Rest>,
     /// What bricks have found of partitions that come back online, and for which return.
-    returned: BTreeMap<(PartitionId, Seat), (CatalogVersion, crate::Claim)>,
+    returned: BTreeMap<(PartitionId, Replica), (CatalogVersion, crate::ReplicaSummary)>,
     partition_bytes: u64,
 }
 
@@ -117,7 +117,7 @@ impl Cluster {
             connections: 0,
             cut: BTreeSet::new(),
             is_deciding: true,
-            wishes: Vec::new(),
+            requests: Vec::new(),
             small: Vec::new(),
             rests: BTreeMap::new(),
             returned: BTreeMap::new(),
@@ -167,8 +167,8 @@ impl Cluster {
         &self.catalog
     }
 
-    pub(crate) fn seat(&self, at: usize) -> Seat {
-        Seat {
+    pub(crate) fn replica(&self, at: usize) -> Replica {
+        Replica {
             member: Member {
                 node: NodeId(at as u32),
                 brick: BrickId(0),
@@ -469,7 +469,7 @@ impl Cluster {
         let disk = &mut self.hosts[at].disk;
         match effect {
             Effect::Append(append) => disk.appends.push_back(append),
-            Effect::Dial(seat) => self.dial(at, seat),
+            Effect::Dial(replica) => self.dial(at, replica),
             Effect::ClosePeer(link, _) => {
                 self.unheard.remove(&(at, link));
                 if let Some((other, far)) = self.links.remove(&(at, link)) {
@@ -498,21 +498,24 @@ impl Cluster {
                     self.spread();
                     self.brick(at).handle(Event::Control(token, reply));
                 }
-                ControlRequest::Returned { since, claims, .. } => {
-                    let seat = self.seat(at);
-                    let told = claims.into_iter();
-                    let told = told.map(|(partition, claim)| ((partition, seat), (since, claim)));
+                ControlRequest::Returned {
+                    since, summaries, ..
+                } => {
+                    let replica = self.replica(at);
+                    let told = summaries.into_iter();
+                    let told =
+                        told.map(|(partition, summary)| ((partition, replica), (since, summary)));
                     self.returned.extend(told);
                 }
-                wish => self.wishes.push(wish),
+                request => self.requests.push(request),
             },
             other => panic!("not in these tests: {other:?}"),
         }
     }
 
-    fn dial(&mut self, at: usize, seat: Seat) {
-        let other = seat.member.node.0 as usize;
-        if other == at || !self.lives(seat) || self.cut.contains(&(at, other)) {
+    fn dial(&mut self, at: usize, replica: Replica) {
+        let other = replica.member.node.0 as usize;
+        if other == at || !self.lives(replica) || self.cut.contains(&(at, other)) {
             return;
         }
         let is_there = self
@@ -523,13 +526,13 @@ impl Cluster {
             return;
         }
         self.connections += 1;
-        let (number, me) = (self.connections, self.seat(at));
+        let (number, me) = (self.connections, self.replica(at));
         let near = self.brick(at).peer_number();
         let far = self.brick(other).peer_number();
         self.links.insert((at, near), (other, far));
         self.links.insert((other, far), (at, near));
         self.brick(at)
-            .peer_opened(near, seat, Direction::Outgoing, number);
+            .peer_opened(near, replica, Direction::Outgoing, number);
         self.brick(other)
             .peer_opened(far, me, Direction::Incoming, number);
     }

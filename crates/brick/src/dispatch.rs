@@ -33,12 +33,12 @@ use crate::remote::{Exchange, Message, decode, unknown};
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
 use crate::requests::{Held, Place};
 use crate::session::export::is_of_export;
-use crate::session::next::Shares;
+use crate::session::next::Subrequests;
 use crate::session::save::checkpoint_for;
-use crate::session::share::{ShareAdmission, share_admission};
+use crate::session::subrequest::{SubrequestAdmission, subrequest_admission};
 use crate::view::{ColdWanted, Redirect};
 use brickyard_command::{CommandId, ErrorReply, table::flag};
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Member, Replica};
 use brickyard_types::Instant;
 use expire::End;
 use std::collections::BTreeSet;
@@ -51,9 +51,9 @@ const RUN_BYTES_MAX: usize = 8 << 20;
 /// Requests of other bricks in one run.
 const RUN_REQUESTS_MAX: usize = 1024;
 
-/// A share is asked of a brick that has another map, or does not have its partitions now.
-const SHARES_DIFFER: ErrorReply = ErrorReply::constant(
-    "CLUSTERDOWN the bricks see different maps of the table: a view is changing; the share was not executed, try \
+/// A subrequest is asked of a brick that has another map, or does not have its partitions now.
+const SUBREQUESTS_DIFFER: ErrorReply = ErrorReply::constant(
+    "CLUSTERDOWN the bricks see different maps of the table: a view is changing; the subrequest was not executed, try \
      again",
 );
 
@@ -75,7 +75,7 @@ impl Brick {
             orders.is_at(order, Place::Values) && (is_away || !may_run(&self.core, &request));
         let waits = is_behind_values
             || orders.is_at(order, Place::View)
-            || orders.is_at(order, Place::Near);
+            || orders.is_at(order, Place::LocalRead);
         if !waits && !is_away {
             return self.dispatch(request);
         }
@@ -142,13 +142,14 @@ impl Brick {
             let error = no_table(request.work.named());
             return self.respond(&request, error_line(&error), CommitDependency::NONE);
         };
-        if let Work::Share(spec, args, share) = &request.work {
+        if let Work::Subrequest(spec, args, subrequest) = &request.work {
             if matches!(spec.id, CommandId::Save | CommandId::Bgsave) {
                 return checkpoint_for(&mut self.core, &mut self.calls, request.origin);
             }
-            let admission = share_admission(&self.core, spec, args.as_args(), *share, table);
-            if !matches!(admission, ShareAdmission::Serves) {
-                return self.set_share_aside(admission, request);
+            let admission =
+                subrequest_admission(&self.core, spec, args.as_args(), *subrequest, table);
+            if !matches!(admission, SubrequestAdmission::Serves) {
+                return self.set_subrequest_aside(admission, request);
             }
         }
         if must_await_values(&self.core, &request.work, table) {
@@ -167,19 +168,29 @@ impl Brick {
         }
     }
 
-    /// A share that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless
+    /// A subrequest that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless
     /// some of them may have been executed.
-    pub(crate) fn set_share_aside(&mut self, admission: ShareAdmission, request: Request) {
+    pub(crate) fn set_subrequest_aside(
+        &mut self,
+        admission: SubrequestAdmission,
+        request: Request,
+    ) {
         let is_own = request.origin.member == self.core.member();
         match admission {
-            ShareAdmission::TooFew(error) => {
+            SubrequestAdmission::TooFew(error) => {
                 self.respond(&request, error_line(&error), CommitDependency::NONE);
             }
-            ShareAdmission::Differs if !is_own => self.send_back(request),
-            ShareAdmission::Differs if !request.work.only_reads() => {
-                self.respond(&request, error_line(&SHARES_DIFFER), CommitDependency::NONE);
+            SubrequestAdmission::Differs if !is_own => self.send_back(request),
+            SubrequestAdmission::Differs if !request.work.only_reads() => {
+                self.respond(
+                    &request,
+                    error_line(&SUBREQUESTS_DIFFER),
+                    CommitDependency::NONE,
+                );
             }
-            ShareAdmission::Serves | ShareAdmission::Waits | ShareAdmission::Differs => {
+            SubrequestAdmission::Serves
+            | SubrequestAdmission::Waits
+            | SubrequestAdmission::Differs => {
                 self.await_view(request);
             }
         }
@@ -226,7 +237,7 @@ impl Brick {
             // A backup: it may refuse, so what comes after it waits.
             set_order(&self.core.tables, &mut request);
             let token = request.origin.token;
-            self.core.requests.enter_near(token, request.order);
+            self.core.requests.enter_local_read(token, request.order);
         }
         self.core.outbox.push(to, Forward::Request(request));
     }
@@ -274,8 +285,8 @@ impl Brick {
         let Origin { member, token } = origin;
         let is_open = self.core.log.meets(dependency);
         // Bricks of other nodes look at the time themselves.
-        let is_near = member.node == self.core.shared.identity.node;
-        let deadline = deadline.filter(|_| is_near && !is_open);
+        let is_local = member.node == self.core.shared.identity.node;
+        let deadline = deadline.filter(|_| is_local && !is_open);
         if member == self.core.member() && (is_open || !self.has_later(token)) {
             if deadline.is_some() {
                 self.core.requests.replies.hold(Held {
@@ -400,13 +411,15 @@ impl Brick {
     fn dispatch_again(&mut self, request: Request) {
         let is_own = request.origin.member == self.core.member();
         match request.work {
-            // Together the shares must be the table, so all are asked for by one map.
-            Work::Share(spec, args, share) if is_own && share != 0 && spec.has(flag::READONLY) => {
+            // Together the subrequests must be the table, so all are asked for by one map.
+            Work::Subrequest(spec, args, subrequest)
+                if is_own && subrequest != 0 && spec.has(flag::READONLY) =>
+            {
                 let Some(table) = self.core.tables.index_of(request.table) else {
                     let error = error_line(&no_table(None));
                     return self.complete(request.origin, error, CommitDependency::NONE, None);
                 };
-                let asked = Shares {
+                let asked = Subrequests {
                     spec,
                     args,
                     table,
@@ -415,7 +428,7 @@ impl Brick {
                     deadline: request.deadline,
                     is_again: true,
                 };
-                self.ask_shares_again(&asked, request.origin.token);
+                self.ask_subrequests_again(&asked, request.origin.token);
             }
             _ => self.dispatch(request),
         }
@@ -452,7 +465,7 @@ impl Brick {
     }
 
     /// The stream to a brick is gone, and what it had been asked with it.
-    pub(crate) fn on_remote_lost(&mut self, peer: Seat) {
+    pub(crate) fn on_remote_lost(&mut self, peer: Replica) {
         self.exchange(|exchange, _| exchange.on_lost(peer));
     }
 
@@ -544,8 +557,8 @@ impl Brick {
     pub(crate) fn on_returned(&mut self, request: Request) {
         assert_eq!(request.origin.member, self.core.member(), "not for here");
         let token = request.origin.token;
-        let was_near = self.end_near(token);
-        if was_near || matches!(request.work, Work::Share(..)) {
+        let was_local_read = self.end_local_read(token);
+        if was_local_read || matches!(request.work, Work::Subrequest(..)) {
             let refused = await_view_again(&mut self.core, request);
             self.tell_refused(refused);
         } else {
@@ -560,12 +573,12 @@ impl Brick {
     }
 
     /// A read that was with a backup on this node is answered, or given back; whether it was one.
-    pub(crate) fn end_near(&mut self, token: Token) -> bool {
-        let was_near = self.core.requests.leave_near(token);
-        if was_near {
+    pub(crate) fn end_local_read(&mut self, token: Token) -> bool {
+        let was_local_read = self.core.requests.leave_local_read(token);
+        if was_local_read {
             self.core.replicas.wake();
         }
-        was_near
+        was_local_read
     }
 
     /// Whether a reply decides what its connection does next: commands of a transaction that are about no keys

@@ -9,8 +9,8 @@ use crate::log_chunk::LogChunk;
 use brickyard_metadata::{
     Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small,
 };
-use brickyard_replication::{Claim, LinkId};
-use brickyard_routing::Seat;
+use brickyard_replication::{LinkId, ReplicaSummary};
+use brickyard_routing::Replica;
 use brickyard_types::{
     BrickId, Incarnation, Instant, Op, PartitionId, Position, SegmentId, TableId, View,
 };
@@ -43,7 +43,7 @@ pub enum Effect {
     /// Seal the active segment of this brick's log and sync everything; answered by [`Event::Checkpointed`].
     Checkpoint(u64),
     /// A stream to that brick, in that life, is wanted; repeated until [`crate::Brick::peer_opened`].
-    Dial(Seat),
+    Dial(Replica),
     /// Close a stream; then call [`crate::Brick::peer_closed`].
     ClosePeer(LinkId, String),
     /// Something that the operator should know.
@@ -91,7 +91,7 @@ pub enum ControlRequest {
         /// The view to be changed.
         view: View,
         /// The learner.
-        learner: Seat,
+        learner: Replica,
     },
     /// The backup does not vote; or it is this brick itself, whose log is damaged: take it out if others hold
     /// everything. Repeated until the catalog answers; no reply.
@@ -101,7 +101,7 @@ pub enum ControlRequest {
         /// The view to be changed.
         view: View,
         /// Who is to go.
-        backup: Seat,
+        backup: Replica,
     },
     /// The partition may be split: nothing of it is pending, nor will be in that view. Repeated until the catalog
     /// answers; no reply.
@@ -123,14 +123,14 @@ pub enum ControlRequest {
         /// Which return: the catalog's version that first had it.
         since: CatalogVersion,
         /// What it holds of the partitions that nobody serves yet.
-        claims: Vec<(PartitionId, Claim)>,
+        summaries: Vec<(PartitionId, ReplicaSummary)>,
     },
     /// How busy this brick is, and with what; said every few seconds, no reply.
     Load(BrickLoad),
     /// Partitions that this brick leads, have shrunk, and are apart from their siblings; said every few seconds, no reply.
     Small(Vec<Small>),
-    /// What this brick's log holds, as [`Event::WantClaims`] asked; no reply.
-    Claims(Vec<(PartitionId, Claim)>),
+    /// What this brick's log holds, as [`Event::WantSummaries`] asked; no reply.
+    Summaries(Vec<(PartitionId, ReplicaSummary)>),
 }
 
 /// The control thread's answer.
@@ -195,8 +195,8 @@ pub enum Event<'a> {
     /// The node was registered: its life's number, before the first catalog that names it.
     Registered(Incarnation),
     /// The control plane wants to know what this brick's log holds; answered by
-    /// [`ControlRequest::Claims`] with this token.
-    WantClaims(u64),
+    /// [`ControlRequest::Summaries`] with this token.
+    WantSummaries(u64),
     /// The active segment is now this one; earlier ones are sealed. `bytes` is the sealed length.
     Rolled {
         /// The segment that was sealed.

@@ -3,8 +3,8 @@
 //! In:  [`Event`]s. Out: committed operations in their tables, replies let out, requests that waited for it run.
 
 use crate::append::BatchId;
+use crate::baselines::append_baselines;
 use crate::brick::Brick;
-use crate::claims::claim_all;
 use crate::clean::Permit;
 use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
@@ -13,7 +13,7 @@ use crate::log_chunk::LogChunk;
 use crate::membership::adopt_groups;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
 use crate::output::{CommitDependency, Lost};
-use crate::peer::tell_claims;
+use crate::peer::report_summaries;
 use crate::refusal::error_line;
 use crate::replica::Replication;
 use crate::replica::wants::{SYNC_TOKEN, on_sync_done};
@@ -48,15 +48,15 @@ impl Brick {
                 let now = self.core.now;
                 self.core.replication().register(incarnation, now);
             }
-            Event::WantClaims(token) => {
+            Event::WantSummaries(token) => {
                 let core = &mut self.core;
-                tell_claims(&core.replicas, &mut core.effects, token);
+                report_summaries(&core.replicas, &mut core.effects, token);
             }
             Event::SegmentChunk(chunk) => self.on_chunk(&chunk),
             Event::Rolled { sealed, bytes } => {
                 let core = &mut self.core;
                 core.segments.seal(sealed, bytes);
-                claim_all(
+                append_baselines(
                     &mut core.tables,
                     core.replicas.replicator(),
                     &mut core.log,
@@ -113,12 +113,12 @@ impl Brick {
     }
 
     /// A turn's worth of catching others up.
-    pub(crate) fn tend_catch_ups(&mut self) {
+    pub(crate) fn maintain_catch_ups(&mut self) {
         // The cleaner ends what it is at first, and begins no more.
         let may_walk = self.cleaner.is_idle();
         let mut core = self.core.parts();
         core.catch_ups
-            .tend(&mut core.replication, &mut core.outside, may_walk);
+            .maintain(&mut core.replication, &mut core.outside, may_walk);
     }
 
     fn on_appended(&mut self, id: BatchId, position: Position) {
@@ -283,7 +283,7 @@ impl Brick {
         for message in messages {
             match message {
                 Forward::Reply(reply) => {
-                    self.end_near(reply.token);
+                    self.end_local_read(reply.token);
                     if reply.is_misplaced {
                         self.on_misplaced(reply.token);
                     } else {
@@ -379,7 +379,7 @@ impl Brick {
             .replicate(|replicator| replicator.tick(now));
         self.core.replicas.engine.outbox.tick(now);
         self.tell_lost();
-        self.tend_catch_ups();
+        self.maintain_catch_ups();
         self.give_up_writes();
         self.end_overdue();
         self.tell_lost();

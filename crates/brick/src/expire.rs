@@ -10,7 +10,7 @@
 use crate::core::Core;
 use crate::log::{KeyRef, Writer};
 use crate::output::Meets;
-use crate::view::{Asker, View};
+use crate::view::{RequestContext, View};
 use brickyard_table::KeyHash;
 use brickyard_types::{Eviction, Medium, Op, UnixMillis};
 
@@ -132,13 +132,13 @@ fn remove_all(core: &mut Core, table: usize, leaving: &[Leaving]) -> u64 {
             // It is being written: what it holds then is for the next look.
             continue;
         }
-        let asker = Asker {
+        let context = RequestContext {
             writer: Writer::MANY,
             reads_only: false,
             sees_prepared: false,
             writes_many: false,
         };
-        let mut view = View::new(core, table, asker, (key, location), &[]);
+        let mut view = View::new(core, table, context, (key, location), &[]);
         if view.remove_exactly(key, location, *op) {
             removed += 1;
         }

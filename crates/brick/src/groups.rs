@@ -3,7 +3,7 @@
 //! In:  groups of the catalog. Out: whether they name this brick, as what; an empty partition where the records will go.
 
 use crate::tables::{Partition, Tables};
-use brickyard_routing::{Group, Member, Seat};
+use brickyard_routing::{Group, Member, Replica};
 use brickyard_types::PartitionId;
 
 /// A partition that is this brick's, be it new to it or not.
@@ -27,7 +27,7 @@ pub(crate) fn take_in(
 
 /// Whether the group, or the change under way, names the brick in any role and life.
 pub(crate) fn names(group: &Group, me: Member) -> bool {
-    let is_me = |seat: Seat| seat.member == me;
+    let is_me = |replica: Replica| replica.member == me;
     let change = group.change.as_deref();
     group.members().any(is_me)
         || change
@@ -52,18 +52,18 @@ fn is_shared(group: &Group) -> bool {
     let mut members: Vec<Member> = group
         .members()
         .chain(next)
-        .map(|seat| seat.member)
+        .map(|replica| replica.member)
         .collect();
     members.sort_unstable();
     members.dedup();
     members.len() > 1
 }
 
-/// A group of a parked partition, as its members are to act by it: nobody is anything in that view, whoever is named
+/// A group of a suspended partition, as its members are to act by it: nobody is anything in that view, whoever is named
 /// (rule `a restart cuts nothing`). A change of it is obeyed.
 pub(crate) fn of_nobody(group: &Group) -> Group {
     Group {
-        primary: Seat::default(),
+        primary: Replica::default(),
         backups: Vec::new(),
         learners: Vec::new(),
         ..group.clone()

@@ -387,7 +387,7 @@ impl Node {
             | ControlRequest::Load(_)
             | ControlRequest::Small(_)
             | ControlRequest::Returned { .. }
-            | ControlRequest::Claims(_) => ControlReply::Failed("ERR not in tests".to_owned()),
+            | ControlRequest::Summaries(_) => ControlReply::Failed("ERR not in tests".to_owned()),
         }
     }
 

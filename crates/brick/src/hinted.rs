@@ -23,7 +23,7 @@ pub(crate) fn recover(recovery: &mut LogReplay, record: &Record<'_>, position: P
     let header = record.header;
     if matches!(
         header.kind,
-        Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop
+        Kind::ViewStart | Kind::Cut | Kind::Baseline | Kind::Drop
     ) {
         let record = *record;
         return recovery.on_record(&LogRecord::Whole { record, position });

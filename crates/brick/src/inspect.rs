@@ -1,4 +1,4 @@
-//! How a brick stands, for those who judge it from outside: the simulator.
+//! How a brick stands, for those who check it from outside: the simulator.
 //!
 //! In:  nothing. Out: what it holds of each partition, until when it may act, what waits in it. Nothing is
 //! changed, and nothing of it is on the way of a request.
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// What a brick holds of a partition that is replicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct PartitionStatus {
     /// Its table.
     pub table: TableId,
     /// Which partition.
@@ -63,13 +63,13 @@ impl<'a> Inspection<'a> {
     }
 
     /// Every partition of this brick.
-    pub fn standings(self) -> impl Iterator<Item = Standing> + 'a {
+    pub fn statuses(self) -> impl Iterator<Item = PartitionStatus> + 'a {
         let core = &self.0.core;
         let replicator = core.replicas.replicator();
         let tables = core.tables.iter();
         tables.flat_map(move |state| {
             let partitions = state.partitions.iter().flatten();
-            partitions.map(move |it| Standing {
+            partitions.map(move |it| PartitionStatus {
                 table: state.id,
                 partition: it.id,
                 generation: it.generation,
@@ -155,9 +155,9 @@ impl<'a> Inspection<'a> {
 
     /// What is still in memory although nothing is under way; nothing, if all is well.
     #[must_use]
-    pub fn leftovers(self) -> String {
+    pub fn lazy_free(self) -> String {
         let brick = self.0;
-        let mut out = brick.core.log.leftovers();
+        let mut out = brick.core.log.lazy_free();
         if !(brick.core.requests.is_idle() && brick.remotes.is_idle()) {
             out += &format!(
                 "requests {:?} remotes {:?}",

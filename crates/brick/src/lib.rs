@@ -16,11 +16,11 @@
 
 mod accepted;
 mod append;
+mod baselines;
 mod batch;
 mod brick;
 mod catch_up;
 mod check;
-mod claims;
 mod clean;
 mod clients;
 #[cfg(test)]
@@ -93,10 +93,10 @@ mod watch;
 pub use accepted::{Accepted, ConnectionId, Port};
 pub use append::{Append, BatchId};
 pub use brick::{Brick, BrickConfig};
-pub use brickyard_replication::{Claim, Direction, LinkId, Role};
+pub use brickyard_replication::{Direction, LinkId, ReplicaSummary, Role};
 pub use effect::{ColdRead, ControlReply, ControlRequest, Effect, Event};
 pub use forward::Forward;
-pub use inspect::{Content, Inspection, LogUse, Standing};
+pub use inspect::{Content, Inspection, LogUse, PartitionStatus};
 pub use log_chunk::LogChunk;
 pub use log_record::{HintItem, LogDamage, LogRecord};
 pub use recovery::LogReplay;

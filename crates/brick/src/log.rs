@@ -215,7 +215,7 @@ impl Log {
             && self.in_flight.iter().all(|it| it.unsubmitted.is_empty())
     }
 
-    pub(crate) fn leftovers(&self) -> String {
+    pub(crate) fn lazy_free(&self) -> String {
         let is_empty = self.held_bytes == 0 && self.newest.is_empty() && self.in_flight.len() < 3;
         if is_empty {
             return String::new();

@@ -102,7 +102,7 @@ impl Adoption<'_> {
             return;
         }
         let map = Arc::new(table.map.clone());
-        if !self.change_standing(index, table, &map, is_taken_apart) {
+        if !self.change_state(index, table, &map, is_taken_apart) {
             return;
         }
         if is_taken_apart {
@@ -114,7 +114,7 @@ impl Adoption<'_> {
     }
 
     /// Takes a table out of memory, or has it read again, as its standing says; whether it is in memory then.
-    fn change_standing(
+    fn change_state(
         &mut self,
         index: usize,
         table: &TableEntry,
@@ -155,7 +155,7 @@ impl Adoption<'_> {
     fn add_table(&mut self, table: &TableEntry, catalog: &Catalog) {
         // At a start the log is read anyway; later it has nothing of a table that this brick has not heard of, which is
         // found out like anything else.
-        let is_start = self.replication.replicas.seat().incarnation == Incarnation(0);
+        let is_start = self.replication.replicas.me().incarnation == Incarnation(0);
         let unloaded = match table.is_offline() || (!table.is_online() && !is_start) {
             true => Unloaded::Away,
             false => Unloaded::Held,
@@ -209,13 +209,13 @@ impl Adoption<'_> {
         }
         self.replication
             .tables
-            .leave_behind([state.table.into_leftovers()]);
+            .leave_behind([state.table.into_lazy_free()]);
         // The catalog is the durable record of the drop: ids are never reused, so whatever the
         // log still holds of this table is recognised as dead (rule `forced recovery begins a generation`).
     }
 
     /// From now on this brick acts as its node's present life: what the catalog says of it counts.
-    pub(crate) fn take_seat(&mut self, incarnation: Incarnation) {
+    pub(crate) fn take_replica(&mut self, incarnation: Incarnation) {
         let replication = &mut self.replication;
         replication.register(incarnation, self.outside.now);
         for table in 0..replication.tables.len() {
@@ -250,7 +250,7 @@ pub(crate) fn adopt_groups(replication: &mut Replication<'_>, table: usize) {
     let Some(state) = state.filter(|it| it.availability.unloaded == Unloaded::Held) else {
         return;
     };
-    let me = replication.replicas.seat().member;
+    let me = replication.replicas.me().member;
     let map = Arc::clone(&state.map);
     for (leaf, (place, group)) in map
         .partitions()
@@ -264,7 +264,7 @@ pub(crate) fn adopt_groups(replication: &mut Replication<'_>, table: usize) {
         let is_mine = names(group, me);
         if !is_mine {
             replication.leave(table, leaf);
-        } else if state.is_some_and(|it| it.is_parked(id)) {
+        } else if state.is_some_and(|it| it.is_suspended(id)) {
             park(replication, (table, leaf), id, group);
         } else {
             join(replication, (table, leaf), id, group);
@@ -281,7 +281,7 @@ fn park(
     group: &Group,
 ) {
     take_in(replication.tables, (table, leaf), id, group);
-    if replication.replicas.seat().incarnation == Incarnation(0) {
+    if replication.replicas.me().incarnation == Incarnation(0) {
         // The log is being read.
         return;
     }
@@ -296,12 +296,12 @@ fn join(
     group: &Group,
 ) {
     take_in(replication.tables, (table, leaf), id, group);
-    if replication.replicas.seat().incarnation > Incarnation(0) {
+    if replication.replicas.me().incarnation > Incarnation(0) {
         replication.adopt(table, id, group);
     }
 }
 
 /// Whether partitions of the table were split or merged.
 fn is_divided(catalog: &Catalog, table: TableId) -> bool {
-    catalog.formers().any(|(_, former)| former.table == table)
+    catalog.parents().any(|(_, parent)| parent.table == table)
 }

@@ -33,7 +33,7 @@ use crate::tables::{TableState, Tables, Unloaded};
 use brickyard_command::ErrorReply;
 use brickyard_metadata::CatalogVersion;
 use brickyard_replication::Replicator;
-use brickyard_table::{Leftovers, TableData};
+use brickyard_table::{LazyFree, TableData};
 use brickyard_types::{Instant, PartitionId, SegmentId, TableId};
 use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -54,7 +54,7 @@ pub(crate) struct Offline {
     waiting: VecDeque<TableId>,
     walk: Option<Walk>,
     /// Memory that is freed once what it had is synced.
-    unsynced: Vec<Leftovers>,
+    unsynced: Vec<LazyFree>,
     /// Tables of which records may be on their way to the log, into segments that are not noted; by the checkpoints that were
     /// asked for.
     unsettled: VecDeque<TableId>,
@@ -113,9 +113,9 @@ impl Offline {
             replication.log.disown(index as u32, partition.local);
             replication.tables.drop_requests(&mut partition);
         }
-        replication.tables.forget_former_clears_of(id);
+        replication.tables.forget_parent_clears_of(id);
         self.end_return_of(id);
-        self.unsynced.push(former.into_leftovers());
+        self.unsynced.push(former.into_lazy_free());
         self.segments.entry(id).or_default();
         self.note_all_segments(id, replication.segments);
         self.fresh.push(index);
@@ -188,15 +188,15 @@ impl Offline {
                 continue;
             }
             let all = state.partitions.iter().flatten();
-            let parked = all.filter(|it| state.is_parked(it.id));
-            let claims: Vec<_> = parked
-                .filter_map(|it| Some((it.id, replicator.claim_of(it.id)?)))
+            let suspended = all.filter(|it| state.is_suspended(it.id));
+            let summaries: Vec<_> = suspended
+                .filter_map(|it| Some((it.id, replicator.summary_of(it.id)?)))
                 .collect();
-            if !claims.is_empty() {
+            if !summaries.is_empty() {
                 outside.tell_control(ControlRequest::Returned {
                     table: state.id,
                     since,
-                    claims,
+                    summaries,
                 });
             }
         }

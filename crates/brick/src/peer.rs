@@ -8,14 +8,14 @@
 use crate::effect::{ControlRequest, Effect};
 use crate::replica::{Replicas, Replication};
 use brickyard_replication::{Direction, LinkId, frame};
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Member, Replica};
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A stream.
 #[derive(Debug)]
 struct Peer {
-    seat: Seat,
+    replica: Replica,
     direction: Direction,
     input: Vec<u8>,
 }
@@ -32,7 +32,9 @@ impl Peers {
     pub(crate) fn from(&self, member: Member) -> Option<LinkId> {
         let mut streams = self.streams.iter().rev();
         streams
-            .find(|(_, peer)| peer.seat.member == member && peer.direction == Direction::Incoming)
+            .find(|(_, peer)| {
+                peer.replica.member == member && peer.direction == Direction::Incoming
+            })
             .map(|(link, _)| *link)
     }
 
@@ -42,11 +44,11 @@ impl Peers {
     }
 
     /// A stream is connected.
-    pub(crate) fn open(&mut self, link: LinkId, seat: Seat, direction: Direction) {
+    pub(crate) fn open(&mut self, link: LinkId, replica: Replica, direction: Direction) {
         let before = self.streams.insert(
             link,
             Peer {
-                seat,
+                replica,
                 direction,
                 input: Vec::new(),
             },
@@ -55,20 +57,20 @@ impl Peers {
     }
 
     /// A stream is closed: whom it was to, and who had dialed it.
-    pub(crate) fn close(&mut self, link: LinkId) -> Option<(Seat, Direction)> {
+    pub(crate) fn close(&mut self, link: LinkId) -> Option<(Replica, Direction)> {
         let peer = self.streams.remove(&link)?;
         self.numbers.try_remove(link.0 as usize);
         assert!(
             !self.numbers.contains(link.0 as usize),
             "{link:?} may be given out again"
         );
-        Some((peer.seat, peer.direction))
+        Some((peer.replica, peer.direction))
     }
 
     /// Whom a stream is to, and who dialed it.
-    pub(crate) fn end(&self, link: LinkId) -> Option<(Seat, Direction)> {
+    pub(crate) fn end(&self, link: LinkId) -> Option<(Replica, Direction)> {
         let peer = self.streams.get(&link)?;
-        Some((peer.seat, peer.direction))
+        Some((peer.replica, peer.direction))
     }
 
     pub(crate) fn input(&mut self, link: LinkId) -> Option<&mut Vec<u8>> {
@@ -108,7 +110,7 @@ pub(crate) fn take_frames(
 }
 
 /// Tells the control plane what the log holds of each partition.
-pub(crate) fn tell_claims(replicas: &Replicas, effects: &mut VecDeque<Effect>, token: u64) {
-    let claims = replicas.replicator().claims().collect();
-    effects.push_back(Effect::Control(token, ControlRequest::Claims(claims)));
+pub(crate) fn report_summaries(replicas: &Replicas, effects: &mut VecDeque<Effect>, token: u64) {
+    let summaries = replicas.replicator().summaries().collect();
+    effects.push_back(Effect::Control(token, ControlRequest::Summaries(summaries)));
 }

@@ -1,7 +1,7 @@
 //! Putting two halves together: what this brick has of both goes to the partition that takes their place.
 //!
 //! In:  a catalog in which siblings were merged. Out: the whole, with the records, the request windows and the watermark of
-//!      both; and with a claim, if both were held here to their ends.
+//!      both; and with a log summary, if both were held here to their ends.
 //!
 //! Invariants (rule `splits and merges are bound to views`):
 //! - The whole's ops begin above all of both, at the op that the catalog says: so the records of a key keep their order.
@@ -15,13 +15,13 @@ use crate::log::Log;
 use crate::replica::Replication;
 use crate::tables::{Partition, Tables, halves_of};
 use brickyard_metadata::{Catalog, Merged};
-use brickyard_replication::{Base, Half, Run};
+use brickyard_replication::{Baseline, Half, Run};
 use brickyard_types::{Op, PartitionId};
 
 /// Where a merged partition's operations begin, by what the catalog says of one of its halves.
-pub(crate) fn base_of(merged: &Merged) -> Base {
-    let (view, op) = merged.base;
-    Base {
+pub(crate) fn baseline_of(merged: &Merged) -> Baseline {
+    let (view, op) = merged.baseline;
+    Baseline {
         generation: merged.generation,
         view,
         op,
@@ -40,7 +40,7 @@ pub(crate) fn join_halves(
 ) -> Option<Partition> {
     let id = replication.tables.get(table)?.id;
     let halves = halves_of(catalog, whole);
-    let base = base_of(catalog.merged(halves[0])?);
+    let baseline = baseline_of(catalog.merged(halves[0])?);
     let mut ends = Vec::new();
     for (half, leaf) in halves.iter().zip(leaves) {
         let state = replication.tables.get(table)?;
@@ -48,17 +48,17 @@ pub(crate) fn join_halves(
         assert_eq!(held.id, *half, "the half of {whole} at leaf {leaf}");
         ends.push(Half {
             partition: *half,
-            view: catalog.former(*half)?.view,
+            view: catalog.parent(*half)?.view,
             last: catalog.merged(*half)?.last,
         });
     }
     let ends: [Half; 2] = ends.try_into().ok()?;
-    replication.replicate(|replicator| replicator.merge(id, &ends, whole, &base));
+    replication.replicate(|replicator| replicator.merge(id, &ends, whole, &baseline));
     for half in halves {
         replication.tables.unplace(half);
     }
     let (tables, log) = (&mut *replication.tables, &mut *replication.log);
-    join_contents(tables, log, table, leaves, (whole, &base))
+    join_contents(tables, log, table, leaves, (whole, &baseline))
 }
 
 fn join_contents(
@@ -66,7 +66,7 @@ fn join_contents(
     log: &mut Log,
     table: usize,
     leaves: [usize; 2],
-    (whole, base): (PartitionId, &Base),
+    (whole, baseline): (PartitionId, &Baseline),
 ) -> Option<Partition> {
     let state = tables.get_mut(table)?;
     let mut left = state.partitions.get_mut(leaves[0])?.take()?;
@@ -92,10 +92,10 @@ fn join_contents(
     // Rule `requests are executed once`: whatever was asked of either was asked of the whole.
     let windows = windows.into_iter().flatten();
     let requests = windows.reduce(|a, b| Box::new(a.with(*b)));
-    let op = base.op;
+    let op = baseline.op;
     tables.recount_requests(gone, requests.as_ref().map_or(0, |it| it.len()));
     for half in [&left, &right] {
-        tables.note_former_clear(half.id, half.cleared);
+        tables.note_parent_clear(half.id, half.cleared);
     }
     let anew = Partition::new(whole, local, left.status.view.max(right.status.view));
     Some(Partition {

@@ -182,7 +182,7 @@ fn failure_while_siblings_come_to_rest_ends_the_merge() {
 /// A brick that stopped when the siblings were at rest, and was told of nothing that came after, has both in its log to
 /// their ends: it goes on from there without a full copy of what it has.
 #[test]
-fn brick_that_never_put_the_halves_together_claims_the_whole_by_their_ends() {
+fn brick_that_never_put_the_halves_together_summaries_the_whole_by_their_ends() {
     for attributes in kinds() {
         if attributes.durability == Durability::Memory || attributes.replicas < 3 {
             continue;

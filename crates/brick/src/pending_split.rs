@@ -1,19 +1,19 @@
 //! Taking a partition apart: its state on this brick goes to those that take its place.
 //!
 //! In:  a catalog that has a split or merge under way, or done. Out: the parts, with the records, the request window, the
-//!      watermark and the claim of the whole; for a partition without other replicas also the word that it may be split or
+//!      watermark and the log summary of the whole; for a partition without other replicas also the word that it may be split or
 //!      merged (of others the replicator gives it).
 //!
 //! Invariants (rule `splits and merges are bound to views`):
 //! - A partition is taken apart when the log has answered for all that was prepared of it, nothing is pending, and no
 //!   command on it waits for a value: such commands are known by the partition's place in the table.
 //! - The log is not rewritten: records of the whole belong to whichever part has their keys. What each part may claim
-//!   is written once, as a base record, before anything else of the part.
+//!   is written once, as a baseline record, before anything else of the part.
 //!
 //! Not here: putting halves together (`pending_merge`), parts that are put together from the log after a restart (`recovery`),
 //! when to split or merge (`resize`).
 
-use crate::claims::claim_first;
+use crate::baselines::append_first_baseline;
 use crate::effect::ControlRequest;
 use crate::log::Log;
 use crate::outside::Outside;
@@ -151,7 +151,7 @@ pub(crate) fn take_apart(
                 anew.extend(join_halves(replication, table, halves, whole, catalog));
             }
             Fate::Split(leaf, whole, ids) => {
-                let view = catalog.former(whole).map(|former| former.view);
+                let view = catalog.parent(whole).map(|parent| parent.view);
                 let view = view.unwrap_or_default();
                 replication.replicate(|replicator| replicator.split(id, whole, view, &ids));
                 replication.tables.unplace(whole);
@@ -167,9 +167,9 @@ pub(crate) fn take_apart(
             Fate::Left(leaf) => replication.leave(table, leaf),
         }
     }
-    let claims: Vec<PartitionId> = anew.iter().map(|part| part.id).collect();
+    let baselines: Vec<PartitionId> = anew.iter().map(|part| part.id).collect();
     place_anew(replication.tables, table, map, anew);
-    for part in claims {
+    for part in baselines {
         assert!(
             replication.tables.is_here(part),
             "{part} takes the place of another, and has none"
@@ -178,7 +178,7 @@ pub(crate) fn take_apart(
         let state = replication.tables.get(table);
         let is_logged = state.is_some_and(TableState::is_logged);
         if is_logged {
-            claim_first(replication, part);
+            append_first_baseline(replication, part);
         }
     }
 }

@@ -20,8 +20,8 @@
 mod build;
 mod contents;
 mod fold;
-mod formers;
 mod kept;
+mod parents;
 
 pub(crate) use build::build_all;
 pub(crate) use contents::Ground;
@@ -55,10 +55,10 @@ impl LogReplay {
     #[must_use]
     pub fn needs_values(&self, partition: PartitionId) -> bool {
         let tables = &self.brick.core.tables;
-        let former = tables.catalog().former(partition);
+        let parent = tables.catalog().parent(partition);
         let holder = tables.iter().find(|state| {
             state.map.partitions().index_of(partition).is_some()
-                || former.is_some_and(|former| former.table == state.id)
+                || parent.is_some_and(|parent| parent.table == state.id)
         });
         holder.is_some_and(|state| {
             state.attributes.medium == Medium::Ram && state.availability.unloaded != Unloaded::Away
@@ -97,15 +97,15 @@ impl LogReplay {
     }
 
     /// Where records are of which more than a hint is needed: they may have to be sent to other replicas. Each is
-    /// to be handed in ([`Self::on_tail`]) before recovery ends; what cannot be read is not claimed.
+    /// to be handed in ([`Self::on_suffix`]) before recovery ends; what cannot be read is not claimed.
     #[must_use]
-    pub fn tails_wanted(&mut self) -> Vec<Position> {
-        self.fold.tails_wanted()
+    pub fn suffixes_wanted(&mut self) -> Vec<Position> {
+        self.fold.suffixes_wanted()
     }
 
     /// A record that was wanted.
-    pub fn on_tail(&mut self, position: Position, record: &Record<'_>) {
-        self.fold.on_tail(position, record);
+    pub fn on_suffix(&mut self, position: Position, record: &Record<'_>) {
+        self.fold.on_suffix(position, record);
     }
 
     /// The log is read: its sealed segments with their lengths, and the one that is written to.
@@ -124,7 +124,7 @@ impl LogReplay {
         for state in core.tables.iter_mut() {
             state.table.purge_tombstones();
         }
-        core.adoption().take_seat(brick.incarnation);
+        core.adoption().take_replica(brick.incarnation);
         upkeep::publish(&brick.core, &brick.clients);
         brick
     }

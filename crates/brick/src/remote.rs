@@ -27,14 +27,14 @@ use crate::forward::ForwardReply;
 use crate::keyed::honest_reply;
 use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line};
-use crate::replica::seat_of;
+use crate::replica::replica_of;
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
 use crate::requests::Place;
 use brickyard_command::ErrorReply;
 use brickyard_replication::frame::RECORD_BYTES_MAX;
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Member, Replica};
 use brickyard_types::{Incarnation, Instant};
-use hedge::{FailureDetector, may_stray};
+use hedge::{FailureDetector, may_hedge};
 use message::{encode_reply, encode_request};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -44,7 +44,7 @@ struct Remote {
     id: usize,
     to: Member,
     /// The stream's far end in the life in which it got the request; `None`: not sent.
-    sent: Option<Seat>,
+    sent: Option<Replica>,
     order: Option<SessionOrder>,
     /// Since when it waits for its answer, or to be sent.
     since: Instant,
@@ -52,7 +52,7 @@ struct Remote {
     /// Another replica than the primary may answer it.
     may_move: bool,
     /// A read that is for a backup.
-    is_stray: bool,
+    is_hedged: bool,
 }
 
 /// See the module.
@@ -116,17 +116,17 @@ impl Remotes {
     }
 
     /// Whether something of the order was sent after this request, to another brick than this one.
-    fn is_overtaken(&self, number: u64, order: Option<SessionOrder>, peer: Seat) -> bool {
+    fn is_overtaken(&self, number: u64, order: Option<SessionOrder>, peer: Replica) -> bool {
         let mut later = self.later(number, order);
-        later.any(|it| it.sent.is_some_and(|seat| seat != peer))
+        later.any(|it| it.sent.is_some_and(|replica| replica != peer))
     }
 
     /// Whether what the order sent before this request went another way than to that life of a brick, or was not sent itself:
     /// it has to be answered first, or it might be executed after this one. (So went all that is before it.)
-    fn follows_another(&self, number: u64, order: Option<SessionOrder>, seat: Seat) -> bool {
+    fn follows_another(&self, number: u64, order: Option<SessionOrder>, replica: Replica) -> bool {
         let mut earlier = self.pending.range(..number).rev();
         let before = earlier.find(|(_, it)| it.order == order);
-        before.is_some_and(|(_, it)| it.sent != Some(seat))
+        before.is_some_and(|(_, it)| it.sent != Some(replica))
     }
 
     /// Whether something of the order that came before this request is under way.
@@ -191,9 +191,9 @@ impl<'a> Exchange<'a> {
             self.core.member().node,
             "a request for a brick of this node leaves it: {request:?}"
         );
-        let number = self.remotes.number(self.core.replicas.seat().incarnation);
+        let number = self.remotes.number(self.core.replicas.me().incarnation);
         let (order, only_reads) = (request.order, request.work.only_reads());
-        let may_move = order.is_some() && may_stray(&request.work);
+        let may_move = order.is_some() && may_hedge(&request.work);
         if may_move {
             self.remotes.failure_detector.watch(self.core.now);
         }
@@ -206,9 +206,9 @@ impl<'a> Exchange<'a> {
             since: self.core.now,
             only_reads,
             may_move,
-            is_stray: false,
+            is_hedged: false,
         };
-        remote.is_stray = may_move && remote.has_moved(self.core);
+        remote.is_hedged = may_move && remote.has_moved(self.core);
         self.remotes.add(number, remote);
     }
 
@@ -271,7 +271,7 @@ impl<'a> Exchange<'a> {
                 continue;
             };
             // Behind one that is under way it must stay: that one may come back.
-            let has_moved = if remote.is_stray {
+            let has_moved = if remote.is_hedged {
                 remote.has_left(self.core)
             } else {
                 remote.has_moved(self.core)
@@ -291,17 +291,17 @@ impl<'a> Exchange<'a> {
                 continue;
             }
             let catalog = self.core.tables.catalog();
-            let Some((link, seat)) = self.core.replicas.link_to(catalog, to) else {
+            let Some((link, replica)) = self.core.replicas.link_to(catalog, to) else {
                 waits.insert(to);
                 self.remotes.unsent.push_back(number);
-                let dial = seat_of(catalog, to).map(Effect::Dial);
+                let dial = replica_of(catalog, to).map(Effect::Dial);
                 self.core.effects.extend(dial);
                 continue;
             };
             // Few orders have more than one request under way.
             let orders = self.core.requests.orders();
             let has_others = order.is_some_and(|it| orders.count(it, Place::Remote) > 1);
-            if has_others && self.remotes.follows_another(number, order, seat) {
+            if has_others && self.remotes.follows_another(number, order, replica) {
                 self.remotes.unsent.push_back(number);
                 continue;
             }
@@ -324,7 +324,7 @@ impl<'a> Exchange<'a> {
             let is_sent = self.core.replicas.engine.outbox.message(link, &bytes);
             if let Some(remote) = self.remotes.pending.get_mut(&number).filter(|_| is_sent) {
                 assert!(remote.sent.is_none(), "request {number} is sent twice");
-                remote.sent = Some(seat);
+                remote.sent = Some(replica);
                 remote.since = self.core.now;
             } else {
                 waits.insert(to);
@@ -334,7 +334,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// A brick of another node has answered.
-    pub(crate) fn on_reply(&mut self, peer: Seat, number: u64, reply: message::Reply) {
+    pub(crate) fn on_reply(&mut self, peer: Replica, number: u64, reply: message::Reply) {
         let remote = self.remotes.pending.get(&number);
         if remote.is_none_or(|remote| remote.sent != Some(peer)) {
             return;
@@ -358,7 +358,7 @@ impl<'a> Exchange<'a> {
             if remote.only_reads && !self.remotes.has_later_write(number, remote.order) {
                 return self.dispatch_refused(number, &remote, request);
             }
-            if is_overtaken || matches!(request.work, Work::Share(..)) {
+            if is_overtaken || matches!(request.work, Work::Subrequest(..)) {
                 return self.answers.push((token, error_line(&CHANGING_HANDS)));
             }
             self.dispatch_returned(request);

@@ -16,7 +16,7 @@ use brickyard_types::{Op, PartitionId, TableId, View};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
-struct Owed {
+struct PendingRemoval {
     table: TableId,
     last: (View, Op),
     /// The batch that it is in; `None`: the log has refused that.
@@ -25,20 +25,20 @@ struct Owed {
 
 /// Those that are not in the log yet.
 #[derive(Debug, Default)]
-pub(crate) struct Removals(BTreeMap<PartitionId, Owed>);
+pub(crate) struct Removals(BTreeMap<PartitionId, PendingRemoval>);
 
 impl Removals {
     /// The batch is in the log.
     #[inline]
     pub(crate) fn on_appended(&mut self, id: BatchId) {
         self.0
-            .retain(|_, owed| owed.batch.is_none_or(|batch| batch > id));
+            .retain(|_, pending| pending.batch.is_none_or(|batch| batch > id));
     }
 
     /// The log has refused this batch, and what follows.
     pub(crate) fn on_refused(&mut self, from: BatchId) {
-        for owed in self.0.values_mut() {
-            owed.batch = owed.batch.filter(|batch| *batch < from);
+        for pending in self.0.values_mut() {
+            pending.batch = pending.batch.filter(|batch| *batch < from);
         }
     }
 
@@ -66,14 +66,15 @@ impl Removals {
         };
         log.append_bare(&header, b"", &[]);
         let batch = Some(log.building_id());
-        self.0.insert(partition, Owed { table, last, batch });
+        self.0
+            .insert(partition, PendingRemoval { table, last, batch });
     }
 
     /// Appends again what the log has refused, now that it takes writes.
     pub(crate) fn append_again(&mut self, tables: &Tables, log: &mut Log, retained: &mut Retained) {
-        let owed = self.0.iter().filter(|(_, owed)| owed.batch.is_none());
-        let owed: Vec<_> = owed.map(|(id, owed)| (*id, *owed)).collect();
-        for (partition, Owed { table, last, .. }) in owed {
+        let pending = self.0.iter().filter(|(_, pending)| pending.batch.is_none());
+        let pending: Vec<_> = pending.map(|(id, pending)| (*id, *pending)).collect();
+        for (partition, PendingRemoval { table, last, .. }) in pending {
             // One that is here again has a log of its own by now, or a copy that is begun anew says the same.
             let is_here = tables.place_of(partition).is_some();
             let state = tables.of(table);

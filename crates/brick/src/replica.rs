@@ -26,7 +26,7 @@ use brickyard_replication::{
     Demand, FrameError, LinkId, LogMark, Outbox, Ready, Replicator, ReplicatorConfig, Restored,
     Want,
 };
-use brickyard_routing::{Group, Member, Seat};
+use brickyard_routing::{Group, Member, Replica};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId, TableId, UnixMillis, View};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(crate) struct Engine {
 pub(crate) struct Replicas {
     pub(crate) engine: Engine,
     /// This brick in this life.
-    me: Seat,
+    me: Replica,
     /// Until when this brick may serve; and a grant that counts once its catalog is adopted.
     pub(crate) lease: Instant,
     granted: Option<(Instant, u64)>,
@@ -75,7 +75,7 @@ pub(crate) struct Replicas {
     /// Partitions that were cleared: to whoever misses that, the difference is not enough.
     cleared: Vec<(PartitionId, Op)>,
     /// Messages of other bricks, as they came.
-    pub(crate) messages: Vec<(Seat, Vec<u8>)>,
+    pub(crate) messages: Vec<(Replica, Vec<u8>)>,
     /// A checkpoint is under way, which syncs all batches up to this one, for an acceptance.
     syncing: Option<BatchId>,
     /// Another is wanted, since then more was appended.
@@ -83,7 +83,7 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    pub(crate) fn new(me: Seat, eviction_timeout: Duration) -> Self {
+    pub(crate) fn new(me: Replica, eviction_timeout: Duration) -> Self {
         let config = ReplicatorConfig {
             eviction_timeout,
             ..ReplicatorConfig::new(me)
@@ -118,15 +118,15 @@ impl Replicas {
     }
 
     /// This brick in this life; incarnation 0: it has none before its log was read.
-    pub(crate) const fn seat(&self) -> Seat {
+    pub(crate) const fn me(&self) -> Replica {
         self.me
     }
 
     /// The stream on which this brick sends to another, and that brick in its present life.
-    pub(crate) fn link_to(&self, catalog: &Catalog, member: Member) -> Option<(LinkId, Seat)> {
-        let seat = seat_of(catalog, member)?;
-        let link = self.replicator().link_to(seat)?;
-        Some((link, seat))
+    pub(crate) fn link_to(&self, catalog: &Catalog, member: Member) -> Option<(LinkId, Replica)> {
+        let replica = replica_of(catalog, member)?;
+        let link = self.replicator().link_to(replica)?;
+        Some((link, replica))
     }
 
     /// A record of a partition was prepared by that op. One in no log is submitted at once, all others when the log has
@@ -175,9 +175,9 @@ impl Replicas {
         self.engine.outbox.has_room(link)
     }
 
-    /// What is claimed of a partition rests on a base record in this batch.
-    pub(crate) fn based_in(&mut self, partition: PartitionId, mark: LogMark) {
-        self.engine.replicator.based_in(partition, mark);
+    /// What is claimed of a partition rests on a baseline record in this batch.
+    pub(crate) fn baseline_in(&mut self, partition: PartitionId, mark: LogMark) {
+        self.engine.replicator.baseline_in(partition, mark);
     }
 
     /// A lease was granted, for those who have adopted that version of the catalog (rule
@@ -215,9 +215,9 @@ impl Replicas {
 }
 
 /// A brick in its node's present life, by a catalog.
-pub(crate) fn seat_of(catalog: &Catalog, member: Member) -> Option<Seat> {
+pub(crate) fn replica_of(catalog: &Catalog, member: Member) -> Option<Replica> {
     let node = catalog.node(member.node)?;
-    Some(node.seat(member.brick))
+    Some(node.replica(member.brick))
 }
 
 /// What changes when something happens to a replica: the replicator, and the tables and the log that follow it.

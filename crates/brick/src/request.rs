@@ -118,8 +118,8 @@ pub(crate) enum Work {
     /// A transaction on one partition.
     Transaction(Box<Transaction>),
     /// A brick's share of a command on the whole table, and which partitions that is in the eyes of who asks
-    /// ([`crate::session::share::share_name`]); 0: whatever the brick has.
-    Share(&'static Spec, OwnedArgs, u64),
+    /// ([`crate::session::subrequest::subrequest_name`]); 0: whatever the brick has.
+    Subrequest(&'static Spec, OwnedArgs, u64),
 }
 
 impl Work {
@@ -147,7 +147,7 @@ impl Work {
     /// Whether it may be done twice without harm.
     pub(crate) fn only_reads(&self) -> bool {
         match self {
-            Self::Command(spec, _) | Self::Share(spec, ..) => spec.has(flag::READONLY),
+            Self::Command(spec, _) | Self::Subrequest(spec, ..) => spec.has(flag::READONLY),
             Self::Attempt(..) => false,
             Self::Transaction(transaction) => transaction.steps.iter().all(|step| match step {
                 Step::Command(spec, _) => spec.has(flag::READONLY),
@@ -159,7 +159,7 @@ impl Work {
     /// Whether it is about all that the brick has: what was prepared before it must have committed.
     pub(crate) fn is_about_all(&self) -> bool {
         match self {
-            Self::Share(..) => true,
+            Self::Subrequest(..) => true,
             Self::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
             Self::Attempt(..) | Self::Transaction(_) => false,
         }
@@ -168,7 +168,7 @@ impl Work {
     /// Bytes of memory, about.
     pub(crate) fn memory_bytes(&self) -> usize {
         match self {
-            Self::Command(_, args) | Self::Attempt(_, _, args) | Self::Share(_, args, _) => {
+            Self::Command(_, args) | Self::Attempt(_, _, args) | Self::Subrequest(_, args, _) => {
                 args.memory_bytes()
             }
             Self::Transaction(transaction) => transaction.bytes(),
@@ -197,7 +197,7 @@ impl Work {
                 });
                 in_steps.or_else(|| transaction.watches.first().map(|watch| &watch.key[..]))
             }
-            Self::Share(..) => None,
+            Self::Subrequest(..) => None,
         }
     }
 }

@@ -97,7 +97,7 @@ pub(crate) struct Requests {
     barrier: VecDeque<(CommitDependency, usize)>,
     pub(crate) values: Values,
     /// Reads that are with a backup on another brick of this node.
-    near: BTreeMap<(u64, PlaceholderId, u32), Option<SessionOrder>>,
+    local_reads: BTreeMap<(u64, PlaceholderId, u32), Option<SessionOrder>>,
     pub(crate) replies: Replies,
 }
 
@@ -280,23 +280,23 @@ impl Requests {
     }
 
     /// A read goes to a backup on another brick of this node.
-    pub(crate) fn enter_near(&mut self, token: Token, order: Option<SessionOrder>) {
-        self.orders.enter(order, Place::Near);
+    pub(crate) fn enter_local_read(&mut self, token: Token, order: Option<SessionOrder>) {
+        self.orders.enter(order, Place::LocalRead);
         let before = self
-            .near
+            .local_reads
             .insert((token.client, token.placeholder, token.part), order);
         assert!(before.is_none(), "{token:?} is with a backup already");
     }
 
     /// It is answered, or given back; whether it was one.
-    pub(crate) fn leave_near(&mut self, token: Token) -> bool {
-        if self.near.is_empty() {
+    pub(crate) fn leave_local_read(&mut self, token: Token) -> bool {
+        if self.local_reads.is_empty() {
             return false;
         }
         let order = self
-            .near
+            .local_reads
             .remove(&(token.client, token.placeholder, token.part));
-        self.orders.leave(order.flatten(), Place::Near);
+        self.orders.leave(order.flatten(), Place::LocalRead);
         order.is_some()
     }
 

@@ -1,7 +1,7 @@
 //! Records that the log must keep although no table counts them as live: where they stand, and how many bytes of each
 //! segment they are.
 //!
-//! In:  records that this brick appends about a partition (its base, its watermark, the floor of its request window);
+//! In:  records that this brick appends about a partition (its baseline, its watermark, the floor of its request window);
 //!      tombstones and request ids that the cleaner has moved. Out: whether the log says something already; the bytes of a
 //!      segment that cleaning it would only move.
 //!
@@ -21,19 +21,19 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mark {
     /// The replica holds everything up to a (view, op) (rule `log summaries begin at a baseline`).
-    Base,
+    Baseline,
     /// Tombstones up to an op may be missing (rule `tombstones reach down to the watermark`).
     Watermark,
     /// Ids of requests up to a sequence were forgotten (rule `requests are executed once`).
     Floor,
 }
 
-/// How much a mark says: (view, op) of a base, (0, op) of a watermark, (0, sequence) of a floor.
+/// How much a mark says: (view, op) of a baseline, (0, op) of a watermark, (0, sequence) of a floor.
 pub(crate) type Level = (u64, u64);
 
 /// A mark in the log.
 #[derive(Debug, Clone, Copy)]
-struct Standing {
+struct RetainedMark {
     segment: SegmentId,
     level: Level,
     bytes: u64,
@@ -82,7 +82,7 @@ pub(crate) struct Kept {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Retained {
-    newest: BTreeMap<(PartitionId, Mark), Standing>,
+    newest: BTreeMap<(PartitionId, Mark), RetainedMark>,
     unwritten: VecDeque<Unwritten>,
     /// Bytes of the newest marks in each segment.
     marks: BTreeMap<SegmentId, u64>,
@@ -117,15 +117,15 @@ impl Retained {
     pub(crate) fn on_appended(&mut self, id: BatchId, segment: SegmentId) {
         assert!(segment.0 > 0, "segments are numbered from 1");
         while let Some(first) = self.unwritten.pop_front_if(|it| it.batch <= id) {
-            let standing = Standing {
+            let mark = RetainedMark {
                 segment,
                 level: first.level,
                 bytes: first.bytes,
             };
             let key = (first.partition, first.mark);
-            let before = self.newest.insert(key, standing);
+            let before = self.newest.insert(key, mark);
             self.uncount(before);
-            *self.marks.entry(segment).or_default() += standing.bytes;
+            *self.marks.entry(segment).or_default() += mark.bytes;
         }
     }
 
@@ -148,8 +148,8 @@ impl Retained {
         key: (PartitionId, Mark),
         level: Level,
     ) -> bool {
-        let standing = self.newest.get(&key);
-        standing.is_some_and(|it| it.segment > segment && it.level >= level)
+        let mark = self.newest.get(&key);
+        mark.is_some_and(|it| it.segment > segment && it.level >= level)
     }
 
     /// The partition left this brick: what was said of it is dead.
@@ -161,9 +161,9 @@ impl Retained {
     pub(crate) fn retain(&mut self, is_here: impl Fn(PartitionId) -> bool) {
         self.unwritten.retain(|it| is_here(it.partition));
         let gone = self.newest.extract_if(.., |(it, _), _| !is_here(*it));
-        let gone: Vec<Standing> = gone.map(|(_, standing)| standing).collect();
-        for standing in gone {
-            self.uncount(Some(standing));
+        let gone: Vec<RetainedMark> = gone.map(|(_, mark)| mark).collect();
+        for mark in gone {
+            self.uncount(Some(mark));
         }
     }
 
@@ -190,8 +190,8 @@ impl Retained {
         kept
     }
 
-    fn uncount(&mut self, standing: Option<Standing>) {
-        let Some(Standing { segment, bytes, .. }) = standing else {
+    fn uncount(&mut self, mark: Option<RetainedMark>) {
+        let Some(RetainedMark { segment, bytes, .. }) = mark else {
             return;
         };
         // None: the segment is gone already, and with it what counted there.

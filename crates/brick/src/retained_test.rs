@@ -2,12 +2,12 @@ use super::*;
 
 const P: PartitionId = PartitionId(7);
 
-fn base(level: u64) -> Level {
+fn baseline(level: u64) -> Level {
     (1, level)
 }
 
 fn append(retained: &mut Retained, batch: u64, level: u64) {
-    retained.append(BatchId(batch), (P, Mark::Base), base(level), 100);
+    retained.append(BatchId(batch), (P, Mark::Baseline), baseline(level), 100);
 }
 
 fn kept(retained: &Retained, segment: u32) -> Kept {
@@ -19,7 +19,7 @@ fn mark_stands_where_its_batch_was_appended() {
     let mut retained = Retained::default();
     append(&mut retained, 1, 5);
     let is_said = |retained: &Retained, behind, level| {
-        retained.is_said_behind(SegmentId(behind), (P, Mark::Base), base(level))
+        retained.is_said_behind(SegmentId(behind), (P, Mark::Baseline), baseline(level))
     };
     assert!(!is_said(&retained, 0, 5), "the log does not have it yet");
     retained.on_appended(BatchId(1), SegmentId(3));
@@ -27,7 +27,7 @@ fn mark_stands_where_its_batch_was_appended() {
     assert!(is_said(&retained, 2, 4));
     assert!(!is_said(&retained, 2, 6), "it says less");
     assert!(!is_said(&retained, 3, 5), "it goes with that segment");
-    assert!(!retained.is_said_behind(SegmentId(2), (P, Mark::Watermark), base(5)));
+    assert!(!retained.is_said_behind(SegmentId(2), (P, Mark::Watermark), baseline(5)));
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn mark_that_was_refused_says_nothing() {
     append(&mut retained, 2, 6);
     retained.on_refused(BatchId(2));
     retained.on_appended(BatchId(3), SegmentId(1));
-    assert!(retained.is_said_behind(SegmentId(0), (P, Mark::Base), base(5)));
-    assert!(!retained.is_said_behind(SegmentId(0), (P, Mark::Base), base(6)));
+    assert!(retained.is_said_behind(SegmentId(0), (P, Mark::Baseline), baseline(5)));
+    assert!(!retained.is_said_behind(SegmentId(0), (P, Mark::Baseline), baseline(6)));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn newer_mark_makes_the_older_one_dead() {
     retained.remove(SegmentId(1));
     retained.retain(|_| false);
     assert_eq!(kept(&retained, 2).lasting, 0);
-    assert!(!retained.is_said_behind(SegmentId(1), (P, Mark::Base), base(6)));
+    assert!(!retained.is_said_behind(SegmentId(1), (P, Mark::Baseline), baseline(6)));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
-//! RANDOMKEY, FLUSHDB: every brick's share), `share` (that of this brick), `listing` (its keys), `transact`
+//! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
@@ -25,7 +25,7 @@ mod lookup;
 pub(crate) mod next;
 mod nodes;
 pub(crate) mod save;
-pub(crate) mod share;
+pub(crate) mod subrequest;
 mod tables;
 pub(crate) mod transact;
 pub(crate) mod whole;
@@ -47,8 +47,8 @@ use brickyard_routing::Member;
 use brickyard_types::{Op, PartitionId, UnixMillis};
 use brickyard_wire::Reply;
 use calls::Calls;
-use next::{Next, Outcome, Shares, Then};
-use share::share_name;
+use next::{Next, Outcome, Subrequests, Then};
+use subrequest::subrequest_name;
 
 impl Brick {
     /// Executes a command that is about no keys.
@@ -164,7 +164,7 @@ impl Brick {
                     then,
                 );
             }
-            Next::Shares(asked, bricks, token) => self.ask_shares(&asked, bricks, token),
+            Next::Subrequests(asked, bricks, token) => self.ask_subrequests(&asked, bricks, token),
             Next::Begin(request) => self.begin(request),
             Next::Part(token, bytes) => self.on_part(token, bytes, CommitDependency::NONE),
             Next::Export {
@@ -205,9 +205,9 @@ impl Brick {
         self.on_part(token, bytes, CommitDependency::NONE);
     }
 
-    /// Asks each brick for its share, as the parts of a reply from `token`'s part on.
-    fn ask_shares(&mut self, asked: &Shares, bricks: Vec<Member>, token: Token) {
-        let Shares {
+    /// Asks each brick for its subrequest, as the parts of a reply from `token`'s part on.
+    fn ask_subrequests(&mut self, asked: &Subrequests, bricks: Vec<Member>, token: Token) {
+        let Subrequests {
             spec,
             args,
             table,
@@ -225,11 +225,11 @@ impl Brick {
                 part: token.part + part as u32,
                 ..token
             };
-            let share = match is_named {
-                true => share_name(&self.core, spec, args.as_args(), *table, brick),
+            let subrequest = match is_named {
+                true => subrequest_name(&self.core, spec, args.as_args(), *table, brick),
                 false => 0,
             };
-            let work = Work::Share(spec, args.clone(), share);
+            let work = Work::Subrequest(spec, args.clone(), subrequest);
             let origin = self.core.own(token);
             let mut request = Request::new(origin, table_id, *protocol, work, *deadline);
             request.has_waited = *is_again;
@@ -241,14 +241,14 @@ impl Brick {
         }
     }
 
-    /// A share of a command that only reads could not be had: all of them are asked for anew, by the map that there is
+    /// A subrequest of a command that only reads could not be had: all of them are asked for anew, by the map that there is
     /// now, since together they must be the table.
-    pub(crate) fn ask_shares_again(&mut self, asked: &Shares, token: Token) {
+    pub(crate) fn ask_subrequests_again(&mut self, asked: &Subrequests, token: Token) {
         let bricks = whole::sharers(&self.core, asked.spec, asked.args.as_args(), asked.table);
         let connection = self.clients.named_mut(token);
         let gather = connection.and_then(|it| it.gathers.get(token.placeholder));
         if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
-            self.ask_shares(asked, bricks, Token { part, ..token });
+            self.ask_subrequests(asked, bricks, Token { part, ..token });
         }
     }
 

@@ -51,7 +51,7 @@ pub(crate) struct Tables {
     by_id: BTreeMap<TableId, usize>,
     places: HashMap<PartitionId, (u32, u32), BuildHasherDefault<PartitionHasher>>,
     /// Up to which op partitions that were merged had been cleared: a clear in the log above that was cut.
-    former_clears: BTreeMap<PartitionId, Op>,
+    parent_clears: BTreeMap<PartitionId, Op>,
     removed: Removed,
     /// Ids of requests that all partitions together remember.
     requests_known: usize,
@@ -67,7 +67,7 @@ impl Tables {
             by_name: BTreeMap::new(),
             by_id: BTreeMap::new(),
             places: HashMap::default(),
-            former_clears: BTreeMap::new(),
+            parent_clears: BTreeMap::new(),
             removed: Removed::default(),
             requests_known: 0,
         }

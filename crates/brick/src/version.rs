@@ -11,12 +11,12 @@ pub(crate) enum Version {
     Unknown,
     /// The op that wrote it.
     Written(Op),
-    Absent(Absence),
+    Absent(NegativeVersion),
 }
 
 /// When a key did not exist, as the brick counts that said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Absence {
+pub(crate) struct NegativeVersion {
     pub(crate) life: u64,
     pub(crate) view: View,
     pub(crate) removals: u64,
@@ -37,7 +37,7 @@ impl Version {
         match numbers {
             [1, op, ..] => Self::Written(Op(op)),
             [2, life, view, removals] => match view.try_into() {
-                Ok(view) => Self::Absent(Absence {
+                Ok(view) => Self::Absent(NegativeVersion {
                     life,
                     view: View(view),
                     removals,

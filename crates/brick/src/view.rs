@@ -34,7 +34,7 @@ use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::{Eviction, Medium, Op, Position};
-use newest::Basis;
+use newest::ReadSet;
 use write::Named;
 
 /// A value that must be read back before the command can run.
@@ -50,7 +50,7 @@ pub(crate) struct ColdWanted {
 
 /// Who is asking, and how.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asker {
+pub(crate) struct RequestContext {
     pub(crate) writer: Writer,
     /// The command changes nothing, so it may be served from committed state.
     pub(crate) reads_only: bool,
@@ -71,11 +71,11 @@ pub(crate) struct Place {
 pub(crate) struct View<'a> {
     core: &'a mut Core,
     place: Place,
-    asker: Asker,
+    context: RequestContext,
     /// The first key and where it is, so that it is hashed once.
     known: (&'a [u8], Location),
     values: &'a [ColdValue],
-    basis: Basis,
+    read_set: ReadSet,
     wanted: Vec<ColdWanted>,
     expired: Vec<(Location, Vec<u8>)>,
     has_written: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Finished {
     pub(crate) redirect: Option<Redirect>,
     /// Of several keys it has seen one as it is prepared, and another as it was before that: it is to run again and
     /// see all that is prepared.
-    pub(crate) is_torn: bool,
+    pub(crate) is_fractured: bool,
 }
 
 impl Finished {
@@ -113,7 +113,7 @@ impl Finished {
         dependency: CommitDependency::NONE,
         wanted: Vec::new(),
         redirect: None,
-        is_torn: false,
+        is_fractured: false,
     };
 
     fn with_redirect(redirect: Redirect) -> Self {
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
     pub(crate) fn new(
         core: &'a mut Core,
         table: usize,
-        asker: Asker,
+        context: RequestContext,
         known: (&'a [u8], Location),
         values: &'a [ColdValue],
     ) -> Self {
@@ -153,10 +153,10 @@ impl<'a> View<'a> {
         Self {
             core,
             place: Place { table, leaf },
-            asker,
+            context,
             known,
             values,
-            basis: Basis::new(),
+            read_set: ReadSet::new(),
             wanted: Vec::new(),
             expired: Vec::new(),
             has_written: false,
@@ -244,7 +244,7 @@ impl<'a> View<'a> {
     #[cold]
     fn reads_too_much(&self) -> bool {
         let max = Settings::load(&self.settings().output_bytes_max);
-        self.asker.reads_only && self.reads.bytes as u64 > max
+        self.context.reads_only && self.reads.bytes as u64 > max
     }
 
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.
@@ -259,13 +259,13 @@ impl<'a> View<'a> {
                 ..Finished::EMPTY
             };
         }
-        if self.asker.reads_only && !self.asker.sees_prepared && self.basis.is_torn() {
+        if self.context.reads_only && !self.context.sees_prepared && self.read_set.is_fractured() {
             return Finished {
-                is_torn: true,
+                is_fractured: true,
                 ..Finished::EMPTY
             };
         }
-        if self.asker.reads_only {
+        if self.context.reads_only {
             let stats = &self.state().stats;
             stats.hits.add(self.reads.hits);
             stats.misses.add(self.reads.misses);
@@ -273,11 +273,11 @@ impl<'a> View<'a> {
         if !self.expired.is_empty() && !self.remove_expired() {
             return Finished::with_redirect(Redirect::Wait);
         }
-        if self.asker.writes_many {
+        if self.context.writes_many {
             self.write_staged(None);
         }
         Finished {
-            dependency: self.basis.dependency,
+            dependency: self.read_set.dependency,
             ..Finished::EMPTY
         }
     }
@@ -310,7 +310,7 @@ impl<'a> View<'a> {
             outcome: kept(reply),
         }));
         Finished {
-            dependency: self.basis.dependency,
+            dependency: self.read_set.dependency,
             ..Finished::EMPTY
         }
     }
@@ -342,10 +342,10 @@ impl<'a> View<'a> {
             redirect = (!self.remove_expired()).then_some(Redirect::Wait);
         }
         Finished {
-            dependency: self.basis.dependency,
+            dependency: self.read_set.dependency,
             wanted: self.wanted,
             redirect,
-            is_torn: false,
+            is_fractured: false,
         }
     }
 }

@@ -14,7 +14,7 @@
 //! - Removals cost next to nothing while no such key is watched.
 
 use crate::log::KeyRef;
-use crate::version::Absence;
+use crate::version::NegativeVersion;
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::{Instant, View};
 use std::collections::{BTreeMap, VecDeque};
@@ -63,7 +63,13 @@ impl NegativeVersions {
     }
 
     /// The key does not exist now, and is watched.
-    pub(crate) fn watch(&mut self, key: KeyRef, name: &[u8], view: View, now: Instant) -> Absence {
+    pub(crate) fn watch(
+        &mut self,
+        key: KeyRef,
+        name: &[u8],
+        view: View,
+        now: Instant,
+    ) -> NegativeVersion {
         match self.keys.get_mut(&key) {
             // Another key with its hash: what is removed of either counts for both.
             Some(watched) if *watched.name != *name => {
@@ -99,7 +105,7 @@ impl NegativeVersions {
             "{} keys are watched and will never be forgotten",
             self.keys.len()
         );
-        Absence {
+        NegativeVersion {
             life: self.life,
             view,
             removals: self.removals,
@@ -107,7 +113,7 @@ impl NegativeVersions {
     }
 
     /// Whether a key that does not exist may have existed since.
-    pub(crate) fn has_changed(&self, key: &KeyRef, since: Absence, view: View) -> bool {
+    pub(crate) fn has_changed(&self, key: &KeyRef, since: NegativeVersion, view: View) -> bool {
         if since.life != self.life || since.view != view {
             return true;
         }

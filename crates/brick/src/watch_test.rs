@@ -178,11 +178,11 @@ fn keys_with_one_hash_count_for_each_other() {
 
 #[test]
 fn version_survives_its_encoding() {
-    let absence = NegativeVersions::new(u64::MAX).watch(key(0), b"k", View(u32::MAX), NOW);
+    let negative_version = NegativeVersions::new(u64::MAX).watch(key(0), b"k", View(u32::MAX), NOW);
     let versions = [
         Version::Unknown,
         Version::Written(Op(u64::MAX)),
-        Version::Absent(absence),
+        Version::Absent(negative_version),
     ];
     for version in versions {
         assert_eq!(Version::decode(version.encode()), version);

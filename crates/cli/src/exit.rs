@@ -13,7 +13,7 @@ Exit codes:
   3  done, but some records were bad or refused; the summary counts them
   4  status: something is down, damaged, not served or short of copies;
      table digest: replicas differ, or could not be compared;
-     torture, sim: clients or judges saw something that must not be";
+     torture, sim: clients or checkers saw something that must not be";
 
 /// The work was done but for some records.
 pub(crate) const INCOMPLETE: u8 = 3;

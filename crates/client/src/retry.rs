@@ -102,7 +102,7 @@ impl AttemptFailure {
 
 /// Decides about a call of which `attempt` attempts (the first is 1) have failed, the last with `failure`.
 #[must_use]
-pub fn judge(
+pub fn decide(
     failure: AttemptFailure,
     nature: Nature,
     attempt: u32,

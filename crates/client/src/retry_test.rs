@@ -2,9 +2,9 @@ use super::*;
 
 const ALLOWANCE: Duration = Duration::from_secs(1);
 
-fn judged(failure: AttemptFailure, is_read: bool) -> Verdict {
+fn decided(failure: AttemptFailure, is_read: bool) -> Verdict {
     let nature = if is_read { Nature::Read } else { Nature::Plain };
-    judge(failure, nature, 1, ALLOWANCE)
+    decide(failure, nature, 1, ALLOWANCE)
 }
 
 fn reply(line: &str) -> AttemptFailure {
@@ -26,10 +26,10 @@ fn what_was_promised_not_to_be_executed_is_sent_again() {
         "ASK 1 a:1",
         "MOVED 1 a:1",
     ] {
-        assert!(is_again(&judged(reply(line), true)), "{line}");
-        assert!(is_again(&judged(reply(line), false)), "{line}");
+        assert!(is_again(&decided(reply(line), true)), "{line}");
+        assert!(is_again(&decided(reply(line), false)), "{line}");
     }
-    assert!(is_again(&judged(
+    assert!(is_again(&decided(
         AttemptFailure::NotSent("refused".into()),
         false
     )));
@@ -48,7 +48,7 @@ fn what_time_does_not_mend_is_refused_at_once() {
     ] {
         let text = line.to_owned();
         assert_eq!(
-            judged(reply(line), false),
+            decided(reply(line), false),
             Verdict::Fail(Error::Refused { text })
         );
     }
@@ -61,7 +61,7 @@ fn a_write_is_never_sent_again_once_its_fate_is_open() {
         AttemptFailure::Late,
         reply("UNKNOWNRESULT x"),
     ] {
-        let verdict = judged(failure, false);
+        let verdict = decided(failure, false);
         assert!(
             matches!(verdict, Verdict::Fail(Error::UnknownOutcome { .. })),
             "{verdict:?}"
@@ -71,7 +71,7 @@ fn a_write_is_never_sent_again_once_its_fate_is_open() {
 
 #[test]
 fn a_write_with_an_id_is_sent_again_until_it_is_known_or_past_asking() {
-    let named = |failure: AttemptFailure| judge(failure, Nature::Named, 1, ALLOWANCE);
+    let named = |failure: AttemptFailure| decide(failure, Nature::Named, 1, ALLOWANCE);
     for failure in [
         AttemptFailure::Lost("reset".into()),
         AttemptFailure::Silent,
@@ -105,19 +105,19 @@ fn a_write_with_an_id_is_sent_again_until_it_is_known_or_past_asking() {
 
 #[test]
 fn a_read_is_sent_again_until_its_deadline() {
-    assert!(is_again(&judged(
+    assert!(is_again(&decided(
         AttemptFailure::Lost("reset".into()),
         true
     )));
-    assert!(is_again(&judged(AttemptFailure::Silent, true)));
+    assert!(is_again(&decided(AttemptFailure::Silent, true)));
     let late = Verdict::Fail(Error::Timeout { after: ALLOWANCE });
-    assert_eq!(judged(AttemptFailure::Late, true), late);
-    assert_eq!(judged(AttemptFailure::LateUnsent, true), late);
+    assert_eq!(decided(AttemptFailure::Late, true), late);
+    assert_eq!(decided(AttemptFailure::LateUnsent, true), late);
 }
 
 #[test]
 fn a_write_that_was_late_before_it_left_was_not_executed() {
-    let verdict = judged(AttemptFailure::LateUnsent, false);
+    let verdict = decided(AttemptFailure::LateUnsent, false);
     assert!(matches!(verdict, Verdict::Fail(Error::Unreachable { .. })));
 }
 
@@ -134,12 +134,12 @@ fn moved_is_followed_at_once_but_not_in_circles() {
         ("MOVED 3999 ::1:6381", "::1"),
         ("MOVED 3999 [::1]:6381", "::1"),
     ] {
-        match judged(reply(line), false) {
+        match decided(reply(line), false) {
             Verdict::Again { again, .. } => assert_eq!(again, at(host)),
             other => panic!("{line}: {other:?}"),
         }
     }
-    let fifth = judge(reply("MOVED 3999 a:1"), Nature::Plain, 5, ALLOWANCE);
+    let fifth = decide(reply("MOVED 3999 a:1"), Nature::Plain, 5, ALLOWANCE);
     let expected = Again::AfterPause { is_map_old: true };
     assert!(matches!(fifth, Verdict::Again { again, .. } if again == expected));
     assert_eq!(Again::address("", 7, "here"), "here:7");

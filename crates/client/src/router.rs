@@ -24,7 +24,7 @@ use crate::{
     peer::{Kind, Peer},
     prepared::Prepared,
     random::Random,
-    retry::{Again, AttemptFailure, Verdict, judge, pause},
+    retry::{Again, AttemptFailure, Verdict, decide, pause},
     setting::Setting,
 };
 use brickyard_types::Slot;
@@ -347,7 +347,7 @@ impl Caller for Router {
         {
             call.rename(floor);
         }
-        let verdict = judge(failure, nature, call.attempt, call.allowance());
+        let verdict = decide(failure, nature, call.attempt, call.allowance());
         let (again, otherwise) = match verdict {
             Verdict::Fail(error) => {
                 let error = call.honest(error);

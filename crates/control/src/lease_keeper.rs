@@ -18,7 +18,7 @@
 use crate::config::ControlConfig;
 use crate::message::{BrickState, LeaderContactReply, LeaseGrant, LeaseRequest};
 use brickyard_metadata::Catalog;
-use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_routing::{Member, NodeId, Replica};
 use brickyard_types::{BrickId, Incarnation, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ pub struct LeaseKeeper {
     earlier_until: Instant,
     /// When voters last heard an earlier leader, as this clock has it.
     contacts: BTreeMap<NodeId, Instant>,
-    known: BTreeMap<Seat, Known>,
+    known: BTreeMap<Replica, Known>,
     /// When each life of a node last asked.
     asked: BTreeMap<(NodeId, Incarnation), Instant>,
     /// By node: only a node's newest request is answered.
@@ -159,8 +159,8 @@ impl LeaseKeeper {
     pub fn on_request(&mut self, now: Instant, request: LeaseRequest) -> bool {
         let life = (request.node, request.incarnation);
         let mut is_new = self.asked.insert(life, now).is_none();
-        for (seat, state) in seats(&request) {
-            let known = self.known.entry(seat).or_default();
+        for (replica, state) in replicas(&request) {
+            let known = self.known.entry(replica).or_default();
             let state = BrickState {
                 is_turning: state.is_turning,
                 stopped: known.state.stopped.max(state.stopped),
@@ -207,7 +207,7 @@ impl LeaseKeeper {
         &mut self,
         token: RoundToken,
         catalog: &Catalog,
-        pending_acks: &BTreeMap<Seat, u64>,
+        pending_acks: &BTreeMap<Replica, u64>,
     ) -> Vec<(NodeId, LeaseGrant)> {
         let later = self.rounds.split_off(&RoundToken(token.0 + 1));
         let answered = std::mem::replace(&mut self.rounds, later);
@@ -250,22 +250,23 @@ impl LeaseKeeper {
         &mut self,
         waiting: &Waiting,
         catalog: &Catalog,
-        pending_acks: &BTreeMap<Seat, u64>,
+        pending_acks: &BTreeMap<Replica, u64>,
     ) -> Option<LeaseGrant> {
         let request = &waiting.request;
         let until = waiting.received_at + self.config.lease_and_margin();
         let mut bricks = Vec::with_capacity(request.bricks.len());
-        for (seat, _) in seats(request) {
-            let Some(known) = self.known.get_mut(&seat) else {
+        for (replica, _) in replicas(request) {
+            let Some(known) = self.known.get_mut(&replica) else {
                 bricks.push(false);
                 continue;
             };
             let is_ack_pending = pending_acks
-                .get(&seat)
+                .get(&replica)
                 .is_some_and(|version| known.state.stopped.0 < *version);
             // Rule `members name an incarnation` (an older life gets nothing), 23 (nor does a loop that hangs) and 3
             // (nor one that has not reported that it stopped what it was removed from).
-            let is_granted = catalog.is_current(seat) && known.state.is_turning && !is_ack_pending;
+            let is_granted =
+                catalog.is_current(replica) && known.state.is_turning && !is_ack_pending;
             if is_granted {
                 known.granted_until = known.granted_until.max(until);
             }
@@ -288,15 +289,15 @@ impl LeaseKeeper {
 
     /// Whether no lease of that brick is in force any more, of this leader or an earlier one.
     #[must_use]
-    pub fn has_run_out(&self, seat: Seat, now: Instant) -> bool {
-        let granted_until = self.known.get(&seat).map(|known| known.granted_until);
+    pub fn has_run_out(&self, replica: Replica, now: Instant) -> bool {
+        let granted_until = self.known.get(&replica).map(|known| known.granted_until);
         now >= self.earlier_until.max(granted_until.unwrap_or_default())
     }
 
     /// Whether the brick has a lease of this leader.
     #[must_use]
-    pub fn is_granted(&self, seat: Seat, now: Instant) -> bool {
-        let known = self.known.get(&seat);
+    pub fn is_granted(&self, replica: Replica, now: Instant) -> bool {
+        let known = self.known.get(&replica);
         known.is_some_and(|known| now < known.granted_until)
     }
 
@@ -308,9 +309,9 @@ impl LeaseKeeper {
 
     /// The brick's last reported state.
     #[must_use]
-    pub fn state(&self, seat: Seat) -> BrickState {
+    pub fn state(&self, replica: Replica) -> BrickState {
         self.known
-            .get(&seat)
+            .get(&replica)
             .map(|known| known.state)
             .unwrap_or_default()
     }
@@ -342,7 +343,7 @@ impl LeaseKeeper {
     /// Forgets lives that are over and whose leases have run out.
     pub fn forget(&mut self, now: Instant, catalog: &Catalog) {
         self.known
-            .retain(|seat, known| now < known.granted_until || catalog.is_current(*seat));
+            .retain(|replica, known| now < known.granted_until || catalog.is_current(*replica));
         let is_present = |node, life| {
             let node = catalog.node(node);
             node.is_some_and(|node| node.incarnation == life)
@@ -352,17 +353,17 @@ impl LeaseKeeper {
     }
 }
 
-fn seats(request: &LeaseRequest) -> impl Iterator<Item = (Seat, BrickState)> {
+fn replicas(request: &LeaseRequest) -> impl Iterator<Item = (Replica, BrickState)> {
     let states = request.bricks.iter().enumerate();
     states.map(|(brick, state)| {
-        let seat = Seat {
+        let replica = Replica {
             member: Member {
                 node: request.node,
                 brick: BrickId(brick as u32),
             },
             incarnation: request.incarnation,
         };
-        (seat, *state)
+        (replica, *state)
     })
 }
 

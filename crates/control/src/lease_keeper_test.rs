@@ -1,5 +1,5 @@
 use super::*;
-use crate::controller::testing::{World, first, ms, registration, seat};
+use crate::controller::testing::{World, first, ms, registration, replica};
 use brickyard_metadata::{CatalogVersion, Change};
 use brickyard_types::Incarnation;
 
@@ -50,7 +50,7 @@ fn renew(
     keeper: &mut LeaseKeeper,
     now: Instant,
     request: LeaseRequest,
-    pending_acks: &[(Seat, u64)],
+    pending_acks: &[(Replica, u64)],
 ) -> Vec<LeaseGrant> {
     keeper.on_request(now, request);
     let token = keeper.poll_round(now).unwrap();
@@ -235,7 +235,7 @@ fn acknowledgements_only_go_up() {
     assert_eq!(keeper.state(first(1)).stopped, CatalogVersion(9));
     assert_eq!(keeper.asked_at(NodeId(1), Incarnation(2)), Some(at(2)));
     assert_eq!(
-        keeper.state(seat(1, 3)),
+        keeper.state(replica(1, 3)),
         BrickState::default(),
         "another life is another brick"
     );

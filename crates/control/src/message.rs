@@ -6,7 +6,7 @@ use brickyard_metadata::{
     BrickLoad, CatalogVersion, ClusterId, Envelope, Outcome, Registered, Registration, Rest, Small,
     SplitReady,
 };
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{BrickId, Durability, Incarnation, Op, PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -145,7 +145,7 @@ pub struct ReportRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogReport {
     /// The brick.
-    pub seat: Seat,
+    pub replica: Replica,
     /// What it holds; a partition that is not in any part is not there at all.
     pub summaries: Vec<LogSummary>,
     /// No more parts follow.
@@ -188,9 +188,9 @@ pub struct PromoteAsk {
     /// The view that the primary is in.
     pub view: View,
     /// The primary.
-    pub primary: Seat,
+    pub primary: Replica,
     /// The learner.
-    pub learner: Seat,
+    pub learner: Replica,
 }
 
 /// A primary asks for a backup, or for itself, to be taken out; asked again until a view answers it.
@@ -203,9 +203,9 @@ pub struct EvictAsk {
     /// The view that the primary is in.
     pub view: View,
     /// The primary.
-    pub primary: Seat,
+    pub primary: Replica,
     /// The backup.
-    pub backup: Seat,
+    pub backup: Replica,
 }
 
 /// A primary reports that a partition under a split has no pending operation, and will have none; it repeats that until a
@@ -213,7 +213,7 @@ pub struct EvictAsk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitAsk {
     /// The primary.
-    pub primary: Seat,
+    pub primary: Replica,
     /// What it answers, and in which view.
     pub ready: SplitReady,
 }
@@ -222,7 +222,7 @@ pub struct SplitAsk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestAsk {
     /// The primary.
-    pub primary: Seat,
+    pub primary: Replica,
     /// What it answers, and where the partition's log ended.
     pub rest: Rest,
 }
@@ -231,7 +231,7 @@ pub struct RestAsk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadReport {
     /// The brick.
-    pub seat: Seat,
+    pub replica: Replica,
     /// What it measured.
     pub load: BrickLoad,
 }
@@ -240,7 +240,7 @@ pub struct LoadReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmallReport {
     /// The brick.
-    pub seat: Seat,
+    pub replica: Replica,
     /// The partitions.
     pub partitions: Vec<Small>,
 }
@@ -249,12 +249,12 @@ pub struct SmallReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnReport {
     /// The brick.
-    pub seat: Seat,
+    pub replica: Replica,
     /// The table.
     pub table: TableId,
     /// The catalog's version that first had the table come back: it tells one return from another.
     pub since: CatalogVersion,
-    /// What it holds of partitions that are parked, or of some of them.
+    /// What it holds of partitions that are suspended, or of some of them.
     pub summaries: Vec<LogSummary>,
 }
 

@@ -14,7 +14,7 @@ where
 
 #[test]
 fn messages_come_back_as_they_were_sent() {
-    let claim = LogSummary {
+    let summary = LogSummary {
         partition: PartitionId(3),
         generation: 1,
         committed: Op(u64::MAX),
@@ -25,8 +25,8 @@ fn messages_come_back_as_they_were_sent() {
         durability: Durability::Fsync,
     };
     comes_back(&ToLeader::Report(LogReport {
-        seat: first(1),
-        summaries: vec![claim; 3],
+        replica: first(1),
+        summaries: vec![summary; 3],
         is_last: true,
     }));
     comes_back(&ToLeader::Lease(LeaseRequest {

@@ -118,9 +118,9 @@ fn main() {
         "restored into five nodes in {:.1} s; digest of both: {wanted}",
         restored_in.as_secs_f64()
     );
-    let judged = recording.judge().unwrap_or_else(|error| panic!("{error}"));
+    let checked = recording.check().unwrap_or_else(|error| panic!("{error}"));
     println!(
         "{} operations, {} of unknown outcome, linearizable",
-        judged.operations, judged.unknown
+        checked.operations, checked.unknown
     );
 }

@@ -141,10 +141,10 @@ fn show(reports: &[Report]) -> bool {
         let worst = reports.iter().map(of).max().unwrap_or_default();
         format!("{:.0} ms", worst.as_secs_f64() * 1e3)
     };
-    let judged = || reports.iter().filter_map(|it| it.judged.as_ref().ok());
-    let operations: usize = judged().map(|it| it.operations).sum();
-    let unknown: usize = judged().map(|it| it.unknown).sum();
-    let bad = reports.iter().filter(|it| it.judged.is_err()).count();
+    let checked = || reports.iter().filter_map(|it| it.checked.as_ref().ok());
+    let operations: usize = checked().map(|it| it.operations).sum();
+    let unknown: usize = checked().map(|it| it.unknown).sum();
+    let bad = reports.iter().filter(|it| it.checked.is_err()).count();
     println!(
         "| {} | {operations} | {unknown} | {bad} | {} | {} | {} | {} | {} |",
         first.name,
@@ -154,7 +154,7 @@ fn show(reports: &[Report]) -> bool {
         worst(|it| it.plain.longest),
         worst(|it| it.whole_after),
     );
-    for violation in reports.iter().filter_map(|it| it.judged.as_ref().err()) {
+    for violation in reports.iter().filter_map(|it| it.checked.as_ref().err()) {
         eprintln!("{}: {violation}", first.name);
     }
     bad == 0

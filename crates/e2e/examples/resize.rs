@@ -101,10 +101,10 @@ fn main() {
     println!("{}", digest(&cluster, "u"));
     let recording = load.stop();
     show(&steps, &recording);
-    let judged = recording.judge().unwrap_or_else(|error| panic!("{error}"));
+    let checked = recording.check().unwrap_or_else(|error| panic!("{error}"));
     println!(
         "{} operations, {} of unknown outcome, linearizable",
-        judged.operations, judged.unknown
+        checked.operations, checked.unknown
     );
 }
 

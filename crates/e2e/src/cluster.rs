@@ -383,22 +383,22 @@ impl Cluster {
             let Value::Array(range) = range else {
                 return Err(strange());
             };
-            let [first, last, seats @ ..] = &range[..] else {
+            let [first, last, replicas @ ..] = &range[..] else {
                 return Err(strange());
             };
             if (number(first)..=number(last)).contains(&number(&slot)) {
-                let node_of = |seat: &Value| {
-                    let Value::Array(seat) = seat else {
+                let node_of = |replica: &Value| {
+                    let Value::Array(replica) = replica else {
                         return None;
                     };
-                    let (host, port) = (seat[0].text(), number(&seat[1]));
+                    let (host, port) = (replica[0].text(), number(&replica[1]));
                     self.nodes.iter().position(|node| {
                         let begin = i64::from(node.port);
                         node.host == host
                             && (begin..=begin + i64::from(self.bricks)).contains(&port)
                     })
                 };
-                return seats
+                return replicas
                     .iter()
                     .map(|it| node_of(it).ok_or_else(strange))
                     .collect();

@@ -61,13 +61,14 @@ pub fn held(cluster: &Cluster, through: usize, partitions: i64) -> BTreeMap<usiz
     let slots_each = 16_384 / partitions;
     let mut held: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
     for range in &ranges {
-        let Some([Value::Integer(first), Value::Integer(last), seats @ ..]) = range.items() else {
+        let Some([Value::Integer(first), Value::Integer(last), replicas @ ..]) = range.items()
+        else {
             panic!("a range of slots is {range}");
         };
         let count = (last - first + 1) / slots_each;
-        for (place, seat) in seats.iter().enumerate() {
-            let Some(Value::Integer(port)) = seat.items().and_then(|it| it.get(1)) else {
-                panic!("a seat is {seat}");
+        for (place, replica) in replicas.iter().enumerate() {
+            let Some(Value::Integer(port)) = replica.items().and_then(|it| it.get(1)) else {
+                panic!("a replica is {replica}");
             };
             let at = (0..cluster.len()).find(|at| {
                 let begin = i64::from(cluster.port(*at));

@@ -5,7 +5,9 @@ use crate::deadline::wait_for;
 use crate::network::Network;
 use crate::plain::{Met, PlainReaders};
 use crate::value::Value;
-use brickyard_torture::{Action, Judged, Kind, Load, LoadOptions, Operation, Outcome, Recording};
+use brickyard_torture::{
+    Action, CheckedHistory, Kind, Load, LoadOptions, Operation, Outcome, Recording,
+};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -64,8 +66,8 @@ pub enum Keys {
 pub struct Report {
     /// What was tried.
     pub name: &'static str,
-    /// What the judge said.
-    pub judged: Result<Judged, String>,
+    /// What the checker said.
+    pub checked: Result<CheckedHistory, String>,
     /// The longest that a write took, all its attempts together, while and after the failure.
     pub write_wait: Duration,
     /// The same for reads.
@@ -86,11 +88,11 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         write!(f, "{}: ", self.name)?;
-        match &self.judged {
-            Ok(judged) => write!(
+        match &self.checked {
+            Ok(checked) => write!(
                 f,
                 "{} operations, {} of unknown outcome, linearizable",
-                judged.operations, judged.unknown
+                checked.operations, checked.unknown
             )?,
             Err(violation) => write!(f, "NOT LINEARIZABLE: {violation}")?,
         }
@@ -116,7 +118,7 @@ impl Report {
     #[must_use]
     pub fn checked(self) -> Self {
         println!("{self}");
-        assert!(self.judged.is_ok(), "{self}");
+        assert!(self.checked.is_ok(), "{self}");
         self
     }
 }
@@ -162,7 +164,7 @@ pub fn try_failure(
     let wait = |kind| Duration::from_nanos(recording.longest(kind, begin, last));
     Some(Report {
         name: setup.name,
-        judged: recording.judge().map_err(|violation| violation.to_string()),
+        checked: recording.check().map_err(|violation| violation.to_string()),
         write_wait: wait(Kind::Write),
         read_wait: wait(Kind::Read),
         free_read_wait: Duration::from_nanos(recording.longest_undisturbed(begin, last)),

@@ -109,8 +109,8 @@ fn records() -> Vec<Vec<u8>> {
         predecessor: (View(1), Op(3)),
         generation: 1,
     };
-    let mut base = Vec::new();
-    brickyard_replication::Base {
+    let mut baseline = Vec::new();
+    brickyard_replication::Baseline {
         generation: 1,
         view: View(1),
         op: Op(4),
@@ -119,7 +119,7 @@ fn records() -> Vec<Vec<u8>> {
             first: Op(1),
         }],
     }
-    .encode(&mut base);
+    .encode(&mut baseline);
     let mut answered = Vec::new();
     let request = Some(RequestId {
         client: 11,
@@ -153,6 +153,6 @@ fn records() -> Vec<Vec<u8>> {
             &batch,
         ),
         record(header(Kind::ViewStart, 4), b"", &start.encode()),
-        record(header(Kind::Base, 4), b"", &base),
+        record(header(Kind::Baseline, 4), b"", &baseline),
     ]
 }

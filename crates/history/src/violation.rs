@@ -7,7 +7,7 @@ use std::fmt;
 /// Operations that are shown of what went before.
 const SHOWN_BEFORE: usize = 12;
 
-/// Why a history is not linearizable, or cannot be judged.
+/// Why a history is not linearizable, or cannot be checked.
 #[derive(Debug)]
 pub enum Violation {
     /// An answer that nothing explains.
@@ -80,7 +80,7 @@ impl fmt::Display for Violation {
             }
             Self::TooEntangled { key, open } => write!(
                 f,
-                "key {}: {open} operations were under way at once, too many to judge; use more keys or fewer clients",
+                "key {}: {open} operations were under way at once, too many to check; use more keys or fewer clients",
                 Shown(key)
             ),
         }

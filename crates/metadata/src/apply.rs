@@ -49,7 +49,7 @@ impl Catalog {
             outcomes,
             tables,
             transitions,
-            formers,
+            parents,
             extra_copies,
             is_paused,
             ..
@@ -59,7 +59,7 @@ impl Catalog {
             Change::AlterTable { name, alteration } => {
                 alter_table(tables, nodes, &name, &alteration)
             }
-            Change::DropTable { name } => drop_table(tables, formers, &name),
+            Change::DropTable { name } => drop_table(tables, parents, &name),
             Change::SizeTable { name, by_bricks } => size_table(tables, &name, by_bricks),
             Change::TakeOffline { name, force } => {
                 take_offline(tables, nodes, transitions, &name, force)
@@ -85,7 +85,7 @@ impl Catalog {
                 let among = Siblings {
                     nodes,
                     tables,
-                    formers,
+                    parents,
                 };
                 begin_merge(transitions, ids, among, &table, partition)
             }
@@ -100,7 +100,7 @@ impl Catalog {
             nodes,
             tables,
             transitions,
-            formers,
+            parents,
             ..
         } = self;
         let Decisions {
@@ -111,8 +111,8 @@ impl Catalog {
             learners,
         } = decisions;
         settle(tables, nodes, settled)
-            .and(finish_splits(tables, transitions, formers, splits))
-            .and(finish_merges(tables, transitions, formers, merges))
+            .and(finish_splits(tables, transitions, parents, splits))
+            .and(finish_merges(tables, transitions, parents, merges))
             .and(propose(tables, nodes, proposals, next))
             .and(set_learners(tables, nodes, learners))
     }

@@ -6,19 +6,19 @@
 //! ```text
 //! apply: changes          plan: where partitions should be        stored: bytes
 //!   register  orders  definition  offline  view_change  sizing  split  merge      what one change does
-//!     nodes  tables  transitions  formers  extra_copies  last_outcome  ids        the components
+//!     nodes  tables  transitions  parents  extra_copies  last_outcome  ids        the components
 //! ```
 
 use crate::{
     change::Change,
     extra_copies::ExtraCopies,
-    formers::Formers,
     ids::Ids,
     last_outcome::LastOutcomes,
     layout::Layout,
     name::DEFAULT_TABLE,
     node::Registration,
     nodes::Nodes,
+    parents::Parents,
     refusal::Refusal,
     table::NewTable,
     tables::Tables,
@@ -58,7 +58,7 @@ pub struct Catalog {
     pub(crate) outcomes: LastOutcomes,
     pub(crate) tables: Tables,
     pub(crate) transitions: Transitions,
-    pub(crate) formers: Formers,
+    pub(crate) parents: Parents,
     pub(crate) extra_copies: ExtraCopies,
 }
 
@@ -77,7 +77,7 @@ impl Catalog {
             outcomes: LastOutcomes::default(),
             tables: Tables::default(),
             transitions: Transitions::default(),
-            formers: Formers::default(),
+            parents: Parents::default(),
             extra_copies: ExtraCopies::default(),
         };
         catalog.apply(Change::Register(genesis.node))?;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::cluster;
 use crate::{Catalog, Change, Ground, NewLearners, NewTable, Proposal, Settled, SplitReady};
-use brickyard_routing::{Group, Seat};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::{BrickId, UnixMillis};
 
 /// Nodes with so many bricks, and a table of 16 partitions with two replicas, the first of which was split: its halves.
@@ -46,8 +46,8 @@ fn member(node: u32, brick: u32) -> Member {
     }
 }
 
-fn seat(catalog: &Catalog, member: Member) -> Seat {
-    catalog.node(member.node).unwrap().seat(member.brick)
+fn replica(catalog: &Catalog, member: Member) -> Replica {
+    catalog.node(member.node).unwrap().replica(member.brick)
 }
 
 fn set(members: &[Member]) -> BTreeSet<Member> {
@@ -56,7 +56,7 @@ fn set(members: &[Member]) -> BTreeSet<Member> {
 
 fn members(catalog: &Catalog, partition: PartitionId) -> BTreeSet<Member> {
     let group = group(catalog, partition);
-    group.in_sync().map(|seat| seat.member).collect()
+    group.in_sync().map(|replica| replica.member).collect()
 }
 
 fn regroup(catalog: &mut Catalog, partition: PartitionId, mut proposal: Proposal) {
@@ -76,7 +76,7 @@ fn regroup(catalog: &mut Catalog, partition: PartitionId, mut proposal: Proposal
 /// A brick learns a partition, and another member leaves it.
 fn exchange(catalog: &mut Catalog, partition: PartitionId, out: Member, come: Member) {
     let table = catalog.table("t").unwrap().id;
-    let come = seat(catalog, come);
+    let come = replica(catalog, come);
     let learners = NewLearners {
         table,
         partition,
@@ -86,14 +86,14 @@ fn exchange(catalog: &mut Catalog, partition: PartitionId, out: Member, come: Me
     let applied = catalog.apply(Change::from(vec![learners])).unwrap();
     assert_eq!(applied.stale, [], "a node holds a partition once");
     let before = group(catalog, partition);
-    let all: Vec<Seat> = before.in_sync().chain([come]).collect();
+    let all: Vec<Replica> = before.in_sync().chain([come]).collect();
     let promotion = Proposal {
         ground: Ground::Promotion,
         ..Proposal::of(table, partition, &before, &all)
     };
     regroup(catalog, partition, promotion);
     let before = group(catalog, partition);
-    let left: Vec<Seat> = before.in_sync().filter(|it| it.member != out).collect();
+    let left: Vec<Replica> = before.in_sync().filter(|it| it.member != out).collect();
     let proposal = Proposal::of(table, partition, &before, &left);
     regroup(catalog, partition, proposal);
 }

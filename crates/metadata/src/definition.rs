@@ -10,17 +10,17 @@
 
 use crate::{
     applied::Done,
-    formers::Formers,
     ids::Ids,
     layout::Layout,
     name::{self, DEFAULT_TABLE},
     nodes::Nodes,
+    parents::Parents,
     refusal::Refusal,
     table::{Alteration, NewTable, TableEntry, TableStatus},
     tables::Tables,
 };
 use brickyard_routing::{
-    Candidate, Group, KeyHasher, Member, NodeId, PARTITIONS_MAX, PartitionMap, Seat, Situation,
+    Candidate, Group, KeyHasher, Member, NodeId, PARTITIONS_MAX, PartitionMap, Replica, Situation,
     TableMap, default_partitions, strategy,
 };
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes, limits::TABLES_MAX};
@@ -108,14 +108,14 @@ pub(crate) fn alter_table(
 /// Removes a table.
 pub(crate) fn drop_table(
     tables: &mut Tables,
-    formers: &mut Formers,
+    parents: &mut Parents,
     name: &str,
 ) -> Result<Done, Refusal> {
     if name == DEFAULT_TABLE {
         return Err(Refusal::DropOfDefault);
     }
     let table = tables.remove(name)?;
-    formers.forget(table.id);
+    parents.forget(table.id);
     Ok(Done::of_table(table.id, true))
 }
 
@@ -136,18 +136,18 @@ fn place(nodes: &Nodes, partitions: &PartitionMap, new: &NewTable) -> Vec<Group>
         present: &vec![Vec::new(); partitions.leaves().len()],
     });
     let group = |members: &Vec<Member>| {
-        let seats = members.iter().filter_map(|member| {
+        let replicas = members.iter().filter_map(|member| {
             let node = nodes.node(member.node)?;
-            Some(node.seat(member.brick))
+            Some(node.replica(member.brick))
         });
-        let mut seats: Vec<Seat> = seats.collect();
+        let mut replicas: Vec<Replica> = replicas.collect();
         assert_eq!(
-            seats.len(),
+            replicas.len(),
             members.len(),
             "placement chooses among the nodes"
         );
-        let primary = seats.remove(0);
-        Group::first(primary, seats)
+        let primary = replicas.remove(0);
+        Group::first(primary, replicas)
     };
     placed.iter().map(group).collect()
 }
@@ -155,7 +155,7 @@ fn place(nodes: &Nodes, partitions: &PartitionMap, new: &NewTable) -> Vec<Group>
 fn partition_count(nodes: &Nodes, asked: Option<u32>, layout: &Layout) -> Result<u32, Refusal> {
     let Some(count) = asked else {
         let mut candidates: Vec<Candidate> = nodes.candidates();
-        candidates.retain(|it| layout.admits(it.seat.member.node));
+        candidates.retain(|it| layout.admits(it.replica.member.node));
         return Ok(default_partitions(&candidates));
     };
     if !count.is_power_of_two() || count > PARTITIONS_MAX {

@@ -328,7 +328,7 @@ fn replicas_are_placed_on_other_nodes() {
         "the name comes first: {refusal}"
     );
     for group in catalog.table("orders").unwrap().map.groups() {
-        let nodes: BTreeSet<NodeId> = group.members().map(|seat| seat.member.node).collect();
+        let nodes: BTreeSet<NodeId> = group.members().map(|replica| replica.member.node).collect();
         assert_eq!(nodes.len(), 3);
     }
 }
@@ -345,7 +345,7 @@ fn new_table_keeps_off_nodes_that_are_down() {
     let orders = catalog.table("orders").unwrap();
     assert_eq!(orders.attributes.replicas, 3);
     for group in orders.map.groups() {
-        let nodes: BTreeSet<NodeId> = group.members().map(|seat| seat.member.node).collect();
+        let nodes: BTreeSet<NodeId> = group.members().map(|replica| replica.member.node).collect();
         assert_eq!(nodes, BTreeSet::from([NodeId(0), NodeId(2)]));
     }
     // All down: then any will do.

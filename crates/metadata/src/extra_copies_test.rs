@@ -142,11 +142,11 @@ fn copy_more_is_no_move_that_is_left_to_be_made() {
     let group = catalog.table("t").unwrap().map.group(hot).unwrap().clone();
     let nodes: Vec<_> = catalog
         .nodes()
-        .map(|node| node.seat(brickyard_types::BrickId(0)))
+        .map(|node| node.replica(brickyard_types::BrickId(0)))
         .collect();
     let other = nodes
         .into_iter()
-        .find(|seat| group.in_sync().all(|it| it != *seat))
+        .find(|replica| group.in_sync().all(|it| it != *replica))
         .unwrap();
     let learners = crate::NewLearners {
         table,

@@ -1,11 +1,11 @@
 //! What the catalog asks of a partition's group: whom it names, whether its members change, which view is next.
 
-use brickyard_routing::{Group, Seat};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::View;
 use std::collections::BTreeSet;
 
 /// Everybody whom a group names, in its view or in the change under way.
-pub(crate) fn seats(group: &Group) -> impl Iterator<Item = Seat> {
+pub(crate) fn replicas(group: &Group) -> impl Iterator<Item = Replica> {
     let change = group.change.iter();
     let changing = change.flat_map(|change| {
         let others = change.learners.iter().chain(&change.fenced);
@@ -30,6 +30,6 @@ pub(crate) fn is_still(group: &Group) -> bool {
 
 /// Whether the same bricks are in sync in both.
 pub(crate) fn has_same_members(a: &Group, b: &Group) -> bool {
-    let seats = |group: &Group| group.in_sync().collect::<BTreeSet<Seat>>();
-    seats(a) == seats(b)
+    let replicas = |group: &Group| group.in_sync().collect::<BTreeSet<Replica>>();
+    replicas(a) == replicas(b)
 }

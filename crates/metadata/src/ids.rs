@@ -4,7 +4,7 @@
 //!
 //! Invariants:
 //! - An id or incarnation is given out once in a cluster's life.
-//! - 0 is no id of a table or partition and no incarnation: it stands for "none" in records, statistics and seats.
+//! - 0 is no id of a table or partition and no incarnation: it stands for "none" in records, statistics and replicas.
 
 use crate::refusal::Refusal;
 use brickyard_routing::{MapError, NodeId};

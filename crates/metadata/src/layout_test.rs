@@ -62,8 +62,8 @@ fn to_nodes(nodes: &[u32]) -> LayoutAlteration {
 fn copies(catalog: &Catalog, name: &str) -> BTreeMap<u32, usize> {
     let mut copies = BTreeMap::new();
     for (_, group) in catalog.table(name).unwrap().partitions() {
-        for seat in group.in_sync() {
-            *copies.entry(seat.member.node.0).or_default() += 1;
+        for replica in group.in_sync() {
+            *copies.entry(replica.member.node.0).or_default() += 1;
         }
     }
     copies
@@ -137,7 +137,7 @@ fn ring_is_where_the_table_begins_and_what_is_planned() {
     let table = catalog.table("t").unwrap();
     let plan = catalog.plan(&BTreeSet::new());
     for (partition, group) in table.partitions() {
-        let members: Vec<Member> = group.in_sync().map(|seat| seat.member).collect();
+        let members: Vec<Member> = group.in_sync().map(|replica| replica.member).collect();
         assert_eq!(plan.target(partition), members);
     }
     let counts = copies(&catalog, "t");

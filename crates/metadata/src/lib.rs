@@ -11,7 +11,7 @@
 //!   table's drop is known to be dead.
 //! - There is always a table [`DEFAULT_TABLE`].
 //!
-//! A component has private fields and keeps its own invariants (`nodes`, `tables`, `transitions`, `formers`, `extra_copies`,
+//! A component has private fields and keeps its own invariants (`nodes`, `tables`, `transitions`, `parents`, `extra_copies`,
 //! `last_outcome`, `ids`). A change borrows those that it may change; `apply` hands them out. `catalog` draws who uses whom.
 //!
 //! Not here: agreeing on the order of changes (one node decides alone; a Raft log will), writing
@@ -27,7 +27,6 @@ mod envelope;
 mod extra_copies;
 #[cfg(test)]
 mod fixture;
-mod formers;
 mod group;
 mod ids;
 mod last_outcome;
@@ -39,6 +38,7 @@ mod node;
 mod nodes;
 mod offline;
 mod orders;
+mod parents;
 mod plan;
 mod proposal;
 mod refusal;
@@ -62,12 +62,12 @@ pub use change::{Change, Decisions, Recovery};
 pub use colocate::{Pairs, SMALL_SHARE, Small};
 pub use envelope::Envelope;
 pub use extra_copies::{BrickLoad, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra, PartitionLoad};
-pub use formers::{Former, Merged};
 pub use last_outcome::{LastOutcome, Outcome};
 pub use layout::{Layout, LayoutAlteration};
 pub use merge::Rest;
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
 pub use node::{Address, Addresses, Machine, Node, NodeAlteration, Orders, Registration, Roles};
+pub use parents::{Merged, Parent};
 pub use plan::{Move, Plan};
 pub use proposal::{Ground, NewLearners, Proposal, Settled, Stale};
 pub use refusal::Refusal;

@@ -2,18 +2,18 @@
 
 use crate::{
     catalog::Catalog,
-    formers::{Former, Merged},
     layout::Layout,
     merge::Siblings,
     node::{Address, Node, Orders, Registration},
     orders::check_removal,
+    parents::{Merged, Parent},
     refusal::Refusal,
     sizing::depth_wanted,
     table::TableEntry,
     transitions::{Cause, Merge, Split},
     version::CatalogVersion,
 };
-use brickyard_routing::{Candidate, Member, NodeId, Seat};
+use brickyard_routing::{Candidate, Member, NodeId, Replica};
 use brickyard_types::{NodeKey, PartitionId, TableId, View};
 
 /// Nodes.
@@ -76,15 +76,15 @@ impl Catalog {
 
     /// Whether this is a brick's present life.
     #[must_use]
-    pub fn is_current(&self, seat: Seat) -> bool {
-        self.nodes.is_current(seat)
+    pub fn is_current(&self, replica: Replica) -> bool {
+        self.nodes.is_current(replica)
     }
 
     /// Whether that life of a brick is over for certain; a lease that it may have had is then void
     /// (rule `only the same machine proves death`).
     #[must_use]
-    pub fn is_proven_dead(&self, seat: Seat) -> bool {
-        self.nodes.is_proven_dead(seat)
+    pub fn is_proven_dead(&self, replica: Replica) -> bool {
+        self.nodes.is_proven_dead(replica)
     }
 
     /// The nodes that may hold partitions of a table that is laid out so.
@@ -162,31 +162,31 @@ impl Catalog {
 
     /// What a partition was before it was split or merged; `None` if it was neither.
     #[must_use]
-    pub fn former(&self, partition: PartitionId) -> Option<&Former> {
-        self.formers.former(partition)
+    pub fn parent(&self, partition: PartitionId) -> Option<&Parent> {
+        self.parents.parent(partition)
     }
 
     /// All partitions that were split or merged, of all tables.
-    pub fn formers(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Former)> {
-        self.formers.iter()
+    pub fn parents(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Parent)> {
+        self.parents.iter()
     }
 
     /// What became of a partition that was merged; `None` if it was not.
     #[must_use]
     pub fn merged(&self, partition: PartitionId) -> Option<&Merged> {
-        self.formers.merged(partition)
+        self.parents.merged(partition)
     }
 
     /// All partitions that were merged, of all tables.
     pub fn all_merged(&self) -> impl Iterator<Item = (PartitionId, &Merged)> {
-        self.formers.all_merged()
+        self.parents.all_merged()
     }
 
     const fn among_siblings(&self) -> Siblings<'_> {
         Siblings {
             nodes: &self.nodes,
             tables: &self.tables,
-            formers: &self.formers,
+            parents: &self.parents,
         }
     }
 
@@ -200,14 +200,14 @@ impl Catalog {
     /// Siblings of a table, the left one first, that came from a partition which was split because it had grown.
     #[must_use]
     pub fn grown_siblings(&self, table: TableId) -> Vec<[PartitionId; 2]> {
-        let has_grown = |it: &Former| it.cause() == Some(Cause::Size);
+        let has_grown = |it: &Parent| it.cause() == Some(Cause::Size);
         self.among_siblings().that_came_from(table, has_grown)
     }
 
     /// Siblings of a table, the left one first, that came from a partition that was split because it was hot.
     #[must_use]
     pub fn hot_siblings(&self, table: TableId) -> Vec<[PartitionId; 2]> {
-        let was_hot = |it: &Former| it.cause() == Some(Cause::Load);
+        let was_hot = |it: &Parent| it.cause() == Some(Cause::Load);
         self.among_siblings().that_came_from(table, was_hot)
     }
 

@@ -16,10 +16,10 @@
 
 use crate::{
     applied::Done,
-    formers::{Former, Formers, Merged},
     group::{has_same_members, is_still},
     ids::Ids,
     nodes::Nodes,
+    parents::{Merged, Parent, Parents},
     proposal::Stale,
     refusal::Refusal,
     sizing::depth_wanted,
@@ -53,7 +53,7 @@ pub struct Rest {
 pub(crate) struct Siblings<'a> {
     pub(crate) nodes: &'a Nodes,
     pub(crate) tables: &'a Tables,
-    pub(crate) formers: &'a Formers,
+    pub(crate) parents: &'a Parents,
 }
 
 impl Siblings<'_> {
@@ -61,11 +61,11 @@ impl Siblings<'_> {
     /// merged beyond.
     pub(crate) fn first_depth(self, table: &TableEntry) -> u8 {
         let needed = depth_wanted(self.nodes, table);
-        let formers = self.formers.of_table(table.id);
-        let formers = formers.map(|(_, it)| it.prefix().depth());
+        let parents = self.parents.of_table(table.id);
+        let parents = parents.map(|(_, it)| it.prefix().depth());
         let leaves = table.map.partitions().leaves().iter();
         let leaves = leaves.map(|leaf| leaf.prefix.depth());
-        let first = formers.chain(leaves).min().unwrap_or_default();
+        let first = parents.chain(leaves).min().unwrap_or_default();
         first.max(needed)
     }
 
@@ -73,17 +73,17 @@ impl Siblings<'_> {
     pub(crate) fn that_came_from(
         self,
         table: TableId,
-        is_wanted: impl Fn(&Former) -> bool,
+        is_wanted: impl Fn(&Parent) -> bool,
     ) -> Vec<[PartitionId; 2]> {
         let Some(table) = self.tables.by_id(table) else {
             return Vec::new();
         };
-        let formers = || self.formers.of_table(table.id);
-        if !formers().any(|(_, it)| is_wanted(it)) {
+        let parents = || self.parents.of_table(table.id);
+        if !parents().any(|(_, it)| is_wanted(it)) {
             return Vec::new();
         }
         // Numbers rise: of two that had the same keys, the last one counts.
-        let last: BTreeMap<Prefix, &Former> = formers().map(|(_, it)| (it.prefix(), it)).collect();
+        let last: BTreeMap<Prefix, &Parent> = parents().map(|(_, it)| (it.prefix(), it)).collect();
         let needed = depth_wanted(self.nodes, table);
         let is_marked = |prefix: Prefix| {
             let is_needed = prefix.depth() < needed;
@@ -168,11 +168,11 @@ pub(crate) fn begin_merge(
 pub(crate) fn finish_merges(
     tables: &mut Tables,
     transitions: &mut Transitions,
-    formers: &mut Formers,
+    parents: &mut Parents,
     ready: &[[Rest; 2]],
 ) -> Done {
     Done::batch(ready.iter().map(|rests| {
-        let outcome = finish_merge(tables, transitions, formers, rests);
+        let outcome = finish_merge(tables, transitions, parents, rests);
         (rests[0].partition, outcome)
     }))
 }
@@ -180,7 +180,7 @@ pub(crate) fn finish_merges(
 fn finish_merge(
     tables: &mut Tables,
     transitions: &mut Transitions,
-    formers: &mut Formers,
+    parents: &mut Parents,
     rests: &[Rest; 2],
 ) -> Result<(), Stale> {
     let [left, right] = rests.map(|it| it.partition);
@@ -213,17 +213,17 @@ fn finish_merge(
     done.map_err(|_| Stale::Unknown)?;
     let [a, b] = resting.views;
     let [left_end, right_end] = rests.map(|it| it.last.1);
-    let base = (a.max(b), left_end.max(right_end));
+    let baseline = (a.max(b), left_end.max(right_end));
     transitions.end_merge(left);
     for ((rest, view), prefix) in rests.iter().zip(resting.views).zip(prefixes) {
         let merged = Merged {
             into: merge.into,
             last: rest.last,
-            base,
+            baseline,
             generation,
         };
-        let former = Former::merged(merge.table, prefix, view, merged);
-        formers.insert(rest.partition, former);
+        let parent = Parent::merged(merge.table, prefix, view, merged);
+        parents.insert(rest.partition, parent);
     }
     Ok(())
 }

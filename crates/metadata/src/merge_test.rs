@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::cluster;
 use crate::{Catalog, Cause, Change, Divide, NewLearners, NewTable, Proposal, Settled, SplitReady};
-use brickyard_routing::{Group, Leaf, Seat};
+use brickyard_routing::{Group, Leaf, Replica};
 use brickyard_types::UnixMillis;
 
 /// Two nodes, and a table of four partitions with two replicas, one of which was split; and the two halves of it.
@@ -71,10 +71,10 @@ fn group(catalog: &Catalog, partition: PartitionId) -> Group {
 }
 
 /// A view with these members, the primary first.
-fn regroup(catalog: &mut Catalog, partition: PartitionId, seats: &[Seat]) {
+fn regroup(catalog: &mut Catalog, partition: PartitionId, replicas: &[Replica]) {
     let table = catalog.table("t").unwrap().id;
     let group = group(catalog, partition);
-    let proposal = Proposal::of(table, partition, &group, seats);
+    let proposal = Proposal::of(table, partition, &group, replicas);
     let applied = catalog.apply(Change::from(vec![proposal])).unwrap();
     assert_eq!(applied.stale, []);
     settle(catalog, partition);
@@ -113,11 +113,11 @@ fn whole_has_the_members_of_the_halves_in_a_view_after_both_and_ops_behind_both(
     assert_eq!(group(&catalog, whole.partition), after);
     for (half, op) in halves.iter().zip([70, 40]) {
         assert!(*half < whole.partition, "numbers rise");
-        assert_eq!(catalog.former(*half).unwrap().view, before.view);
+        assert_eq!(catalog.parent(*half).unwrap().view, before.view);
         let merged = Merged {
             into: whole.partition,
             last: (before.view, Op(op)),
-            base: (before.view, Op(70)),
+            baseline: (before.view, Op(70)),
             generation: 1,
         };
         assert_eq!(catalog.merged(*half), Some(&merged));
@@ -132,12 +132,12 @@ fn whole_has_the_members_of_the_halves_in_a_view_after_both_and_ops_behind_both(
 #[test]
 fn siblings_rest_when_one_brick_leads_both() {
     let (mut catalog, halves) = tables();
-    let seats: Vec<Seat> = group(&catalog, halves[1]).in_sync().collect();
-    regroup(&mut catalog, halves[1], &[seats[1], seats[0]]);
+    let replicas: Vec<Replica> = group(&catalog, halves[1]).in_sync().collect();
+    regroup(&mut catalog, halves[1], &[replicas[1], replicas[0]]);
     catalog.apply(merge(halves[0])).unwrap();
     assert_eq!(catalog.rests().count(), 0);
     assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
-    regroup(&mut catalog, halves[1], &seats);
+    regroup(&mut catalog, halves[1], &replicas);
     let answers = rests(&catalog, halves, [5, 5]);
     assert_eq!(answers[1].view, group(&catalog, halves[1]).view);
     assert_eq!(finish(&mut catalog, answers), []);
@@ -174,7 +174,7 @@ fn whatever_changes_the_members_of_either_ends_the_merge() {
         table: answers[0].table,
         partition: halves[1],
         view: answers[1].view,
-        learners: vec![third.seat(brickyard_types::BrickId(0))],
+        learners: vec![third.replica(brickyard_types::BrickId(0))],
     };
     let applied = catalog.apply(Change::from(vec![learner])).unwrap();
     assert_eq!(applied.stale, []);
@@ -276,6 +276,6 @@ fn what_was_merged_is_forgotten_with_its_table() {
     };
     catalog.apply(drop).unwrap();
     assert_eq!(catalog.all_merged().count(), 0);
-    assert_eq!(catalog.formers().len(), 0);
+    assert_eq!(catalog.parents().len(), 0);
     assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
 }

@@ -9,7 +9,7 @@
 //! - Whatever an older incarnation asks for is refused for ever.
 
 use crate::{refusal::Refusal, version::CatalogVersion};
-use brickyard_routing::{Candidate, Member, NodeId, Seat};
+use brickyard_routing::{Candidate, Member, NodeId, Replica};
 use brickyard_types::{BrickId, Incarnation, NodeKey};
 use serde::{Deserialize, Serialize};
 
@@ -219,8 +219,8 @@ pub struct Node {
 impl Node {
     /// The node's brick of that number, in its present life.
     #[must_use]
-    pub const fn seat(&self, brick: BrickId) -> Seat {
-        Seat {
+    pub const fn replica(&self, brick: BrickId) -> Replica {
+        Replica {
             member: Member {
                 node: self.id,
                 brick,
@@ -274,7 +274,7 @@ impl Node {
     pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate> {
         let weight = self.weight();
         self.bricks().map(move |member| Candidate {
-            seat: self.seat(member.brick),
+            replica: self.replica(member.brick),
             weight,
         })
     }

@@ -16,7 +16,7 @@ use crate::{
     refusal::Refusal,
     removed::Removed,
 };
-use brickyard_routing::{Candidate, Group, Member, NodeId, Seat, Site};
+use brickyard_routing::{Candidate, Group, Member, NodeId, Replica, Site};
 use brickyard_types::{BrickId, Incarnation, NodeKey, TableAttributes};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,16 +122,17 @@ impl Nodes {
     }
 
     /// Whether this is a brick's present life.
-    pub(crate) fn is_current(&self, seat: Seat) -> bool {
-        self.node(seat.member.node).is_some_and(|node| {
-            node.incarnation == seat.incarnation && seat.member.brick.0 < node.registration.bricks
+    pub(crate) fn is_current(&self, replica: Replica) -> bool {
+        self.node(replica.member.node).is_some_and(|node| {
+            node.incarnation == replica.incarnation
+                && replica.member.brick.0 < node.registration.bricks
         })
     }
 
     /// Whether that life of a brick is over for certain.
-    pub(crate) fn is_proven_dead(&self, seat: Seat) -> bool {
-        self.node(seat.member.node)
-            .is_some_and(|node| node.is_proven_dead(seat.incarnation))
+    pub(crate) fn is_proven_dead(&self, replica: Replica) -> bool {
+        self.node(replica.member.node)
+            .is_some_and(|node| node.is_proven_dead(replica.incarnation))
     }
 
     /// All bricks in their present lives, with their weights, by node and number.

@@ -6,7 +6,7 @@
 //! Invariants:
 //! - A table goes offline whole: each partition has the copies that its table asks for, in sync, and nothing happens to it
 //!   (with FORCE: fewer copies). Nothing changes about it until it comes back.
-//! - Nobody serves a partition in the view in which it went: it is *parked* until a newer view takes effect, on the ground
+//! - Nobody serves a partition in the view in which it went: it is *suspended* until a newer view takes effect, on the ground
 //!   that the logs were read again (rule `a restart cuts nothing`).
 //! - What is said of a log is said of one return: a table that went offline again is asked anew.
 //!
@@ -79,10 +79,10 @@ pub(crate) fn bring_online(
     let table = tables.get(name)?;
     let (id, is_offline) = (table.id, table.is_offline());
     if is_offline {
-        let parked = table.partitions();
+        let suspended = table.partitions();
         let status = TableStatus::Returning {
             since: next,
-            parked: parked.map(|(it, group)| (it, group.view)).collect(),
+            suspended: suspended.map(|(it, group)| (it, group.view)).collect(),
         };
         tables.change(id, |table| table.status = status);
     }
@@ -107,7 +107,7 @@ fn check_still(transitions: &Transitions, table: &TableEntry) -> Result<(), Refu
 fn short_partitions(nodes: &Nodes, table: &TableEntry) -> usize {
     let replicas = usize::from(table.attributes.replicas);
     let is_short = |(partition, group): &(PartitionId, &Group)| {
-        let is_there = |seat: &_| table.is_parked(*partition) || nodes.is_current(*seat);
+        let is_there = |replica: &_| table.is_suspended(*partition) || nodes.is_current(*replica);
         group.in_sync().filter(is_there).count() < replicas
     };
     table.partitions().filter(is_short).count()
@@ -116,12 +116,12 @@ fn short_partitions(nodes: &Nodes, table: &TableEntry) -> usize {
 /// Partitions in newer views are served again; a table whose last one is so is online.
 pub(crate) fn end_returns(tables: &mut Tables) {
     tables.change_where(
-        |table| still_parked(table).is_some(),
+        |table| still_suspended(table).is_some(),
         |table| {
-            let left = still_parked(table).unwrap_or_default();
+            let left = still_suspended(table).unwrap_or_default();
             match &mut table.status {
                 status if left.is_empty() => *status = TableStatus::Online,
-                TableStatus::Returning { parked, .. } => *parked = left,
+                TableStatus::Returning { suspended, .. } => *suspended = left,
                 TableStatus::Online | TableStatus::Offline => {}
             }
         },
@@ -129,18 +129,18 @@ pub(crate) fn end_returns(tables: &mut Tables) {
 }
 
 /// The partitions of a returning table that nobody serves yet, if they have become fewer.
-fn still_parked(table: &TableEntry) -> Option<BTreeMap<PartitionId, View>> {
-    let TableStatus::Returning { parked, .. } = &table.status else {
+fn still_suspended(table: &TableEntry) -> Option<BTreeMap<PartitionId, View>> {
+    let TableStatus::Returning { suspended, .. } = &table.status else {
         return None;
     };
-    let is_parked = |(partition, view): &(&PartitionId, &View)| {
+    let is_suspended = |(partition, view): &(&PartitionId, &View)| {
         let group = table.map.group(**partition);
         group.is_some_and(|group| group.view == **view)
     };
-    if parked.iter().all(|it| is_parked(&it)) {
+    if suspended.iter().all(|it| is_suspended(&it)) {
         return None;
     }
-    let left = parked.iter().filter(is_parked);
+    let left = suspended.iter().filter(is_suspended);
     Some(left.map(|(partition, view)| (*partition, *view)).collect())
 }
 

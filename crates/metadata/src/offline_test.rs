@@ -4,7 +4,7 @@ use crate::{
     Alteration, Applied, Catalog, Change, Ground, NewLearners, NewTable, Proposal, Settled, Stale,
     StaleAt,
 };
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{TableId, UnixMillis};
 
 /// Three nodes, and a table of two copies.
@@ -45,19 +45,19 @@ fn first(catalog: &Catalog) -> (TableId, PartitionId, Group) {
     (table(catalog).id, partition, group.clone())
 }
 
-fn next_parked(catalog: &Catalog) -> (PartitionId, Group) {
+fn next_suspended(catalog: &Catalog) -> (PartitionId, Group) {
     let mut all = table(catalog).partitions();
-    let next = all.find(|(it, _)| table(catalog).is_parked(*it));
+    let next = all.find(|(it, _)| table(catalog).is_suspended(*it));
     next.map(|(it, group)| (it, group.clone())).unwrap()
 }
 
 /// The view in which that one alone goes on, and the others learn.
-fn proposal(catalog: &Catalog, ground: Ground, seat: Seat, others: &[Seat]) -> Proposal {
+fn proposal(catalog: &Catalog, ground: Ground, replica: Replica, others: &[Replica]) -> Proposal {
     let (table, partition, group) = first(catalog);
     Proposal {
         ground,
         learners: others.to_vec(),
-        ..Proposal::of(table, partition, &group, &[seat])
+        ..Proposal::of(table, partition, &group, &[replica])
     }
 }
 
@@ -93,17 +93,17 @@ fn table_goes_and_comes_back_partition_by_partition() {
     assert_eq!(table(&catalog).return_since(), Some(since));
     assert_eq!(online(&mut catalog).version, since, "it is so already");
     let all: Vec<PartitionId> = table(&catalog).partitions().map(|it| it.0).collect();
-    assert!(all.iter().all(|it| table(&catalog).is_parked(*it)));
+    assert!(all.iter().all(|it| table(&catalog).is_suspended(*it)));
     for _ in &all {
-        let (partition, group) = next_parked(&catalog);
-        let seats: Vec<Seat> = group.in_sync().collect();
+        let (partition, group) = next_suspended(&catalog);
+        let replicas: Vec<Replica> = group.in_sync().collect();
         let proposal = Proposal {
             ground: Ground::Return,
-            learners: vec![seats[0]],
-            ..Proposal::of(table(&catalog).id, partition, &group, &[seats[1]])
+            learners: vec![replicas[0]],
+            ..Proposal::of(table(&catalog).id, partition, &group, &[replicas[1]])
         };
         bring_back(&mut catalog, proposal);
-        assert!(!table(&catalog).is_parked(partition));
+        assert!(!table(&catalog).is_suspended(partition));
         let read = Catalog::decode(&catalog.encode()).unwrap();
         assert_eq!(read, catalog);
     }
@@ -153,7 +153,7 @@ fn table_that_lacks_copies_goes_by_force_alone_and_those_that_catch_up_are_let_g
 }
 
 /// A view of those members.
-fn bring_back_members(catalog: &mut Catalog, in_sync: &[Seat]) {
+fn bring_back_members(catalog: &mut Catalog, in_sync: &[Replica]) {
     let (table, partition, group) = first(catalog);
     bring_back(catalog, Proposal::of(table, partition, &group, in_sync));
 }
@@ -219,17 +219,17 @@ fn nothing_of_it_changes_meanwhile_but_that_it_is_dropped() {
         let refused = apply(&mut catalog, change).unwrap_err();
         assert!(refused.contains("TABLE ONLINE t first"), "{refused}");
     }
-    let seats: Vec<Seat> = group.in_sync().collect();
+    let replicas: Vec<Replica> = group.in_sync().collect();
     for ground in [
         Ground::Members,
         Ground::Return,
         Ground::Forced,
         Ground::Restart,
     ] {
-        let proposal = proposal(&catalog, ground, seats[0], &[]);
+        let proposal = proposal(&catalog, ground, replicas[0], &[]);
         assert_eq!(
             stale(&mut catalog, vec![proposal]),
-            [Stale::Parked],
+            [Stale::Suspended],
             "{ground:?}"
         );
     }
@@ -239,7 +239,7 @@ fn nothing_of_it_changes_meanwhile_but_that_it_is_dropped() {
         view: group.view,
         learners: Vec::new(),
     };
-    assert_eq!(stale(&mut catalog, vec![learners]), [Stale::Parked]);
+    assert_eq!(stale(&mut catalog, vec![learners]), [Stale::Suspended]);
     online(&mut catalog);
     for change in changes() {
         let refused = apply(&mut catalog, change).unwrap_err();
@@ -253,63 +253,66 @@ fn nothing_of_it_changes_meanwhile_but_that_it_is_dropped() {
 /// Rules `a restart cuts nothing` and `log summaries begin at a baseline`: a member that read its log, and nobody
 /// else.
 #[test]
-fn parked_partition_is_led_by_a_member_that_has_read_its_log() {
+fn suspended_partition_is_led_by_a_member_that_has_read_its_log() {
     let mut catalog = catalog();
     offline(&mut catalog, false).unwrap();
     online(&mut catalog);
     let (_, _, group) = first(&catalog);
-    let seats: Vec<Seat> = group.in_sync().collect();
+    let replicas: Vec<Replica> = group.in_sync().collect();
     for ground in [
         Ground::Members,
         Ground::Promotion,
         Ground::Restart,
         Ground::Lost,
     ] {
-        let proposal = proposal(&catalog, ground, seats[0], &[]);
+        let proposal = proposal(&catalog, ground, replicas[0], &[]);
         assert_eq!(
             stale(&mut catalog, vec![proposal]),
-            [Stale::Parked],
+            [Stale::Suspended],
             "{ground:?}"
         );
     }
     let other = (0..3)
         .map(NodeId)
-        .find(|node| seats.iter().all(|it| it.member.node != *node));
+        .find(|node| replicas.iter().all(|it| it.member.node != *node));
     let other = catalog
         .node(other.unwrap())
         .unwrap()
-        .seat(seats[0].member.brick);
+        .replica(replicas[0].member.brick);
     let stranger = proposal(&catalog, Ground::Return, other, &[]);
     assert_eq!(
         stale(&mut catalog, vec![stranger]),
-        [Stale::NotInSync { seat: other }]
+        [Stale::NotInSync { replica: other }]
     );
     // In the same life, and in a later one.
-    let node = seats[1].member.node;
+    let node = replicas[1].member.node;
     catalog
         .apply(Change::Register(again(&registration(node.0 as u8, 1))))
         .unwrap();
-    let restarted = catalog.node(node).unwrap().seat(seats[1].member.brick);
-    assert!(restarted.incarnation > seats[1].incarnation);
-    let returned = proposal(&catalog, Ground::Return, restarted, &[seats[0]]);
+    let restarted = catalog
+        .node(node)
+        .unwrap()
+        .replica(replicas[1].member.brick);
+    assert!(restarted.incarnation > replicas[1].incarnation);
+    let returned = proposal(&catalog, Ground::Return, restarted, &[replicas[0]]);
     bring_back(&mut catalog, returned);
     let (_, partition, group) = first(&catalog);
     assert_eq!(
         (group.primary, &group.learners[..]),
-        (restarted, &seats[..1])
+        (restarted, &replicas[..1])
     );
-    assert!(!table(&catalog).is_parked(partition));
+    assert!(!table(&catalog).is_suspended(partition));
     // It is served: there is nothing that it would have to come back from.
     let again = proposal(&catalog, Ground::Return, restarted, &[]);
-    assert_eq!(stale(&mut catalog, vec![again]), [Stale::Parked]);
-    // Offline once more, all of it is parked, that one in its newer view.
+    assert_eq!(stale(&mut catalog, vec![again]), [Stale::Suspended]);
+    // Offline once more, all of it is suspended, that one in its newer view.
     offline(&mut catalog, true).unwrap();
     online(&mut catalog);
-    assert!(table(&catalog).is_parked(partition));
+    assert!(table(&catalog).is_suspended(partition));
 }
 
 #[test]
-fn lone_node_that_restarts_takes_no_parked_partition_with_it() {
+fn lone_node_that_restarts_takes_no_suspended_partition_with_it() {
     let mut catalog = cluster(1, 1);
     let name = || "default".to_owned();
     let change = Change::TakeOffline {

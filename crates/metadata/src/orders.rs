@@ -13,7 +13,7 @@
 
 use crate::{
     applied::Done,
-    group::seats,
+    group::replicas,
     last_outcome::LastOutcomes,
     node::{NodeAlteration, Orders},
     nodes::Nodes,
@@ -21,7 +21,7 @@ use crate::{
     table::TableEntry,
     tables::Tables,
 };
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 
 /// Partitions that a refusal names one by one.
 const NAMED_MAX: usize = 8;
@@ -184,12 +184,12 @@ fn check_sets_without(nodes: &Nodes, tables: &Tables, id: NodeId) -> Result<(), 
 
 /// That no partition names a node, or that what only it has may be lost.
 fn check_unnamed(tables: &Tables, id: NodeId, force: bool) -> Result<(), Refusal> {
-    let is_its = |seat: Seat| seat.member.node == id;
+    let is_its = |replica: Replica| replica.member.node == id;
     let (mut partitions, mut sole, mut lost) = (0, 0, Vec::new());
     for table in tables.iter() {
         let mut only_there = Vec::new();
         for (partition, group) in table.partitions() {
-            partitions += usize::from(seats(group).any(is_its));
+            partitions += usize::from(replicas(group).any(is_its));
             if group.in_sync().all(is_its) {
                 only_there.push(partition.to_string());
             }

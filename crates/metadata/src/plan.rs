@@ -117,8 +117,12 @@ fn moves(
     target: &[Member],
     mut extra: usize,
 ) -> Vec<Move> {
-    let members: Vec<Member> = group.members().map(|seat| seat.member).collect();
-    let learners: Vec<Member> = group.learners.iter().map(|seat| seat.member).collect();
+    let members: Vec<Member> = group.members().map(|replica| replica.member).collect();
+    let learners: Vec<Member> = group
+        .learners
+        .iter()
+        .map(|replica| replica.member)
+        .collect();
     let mut leaves = members
         .iter()
         .copied()

@@ -1,6 +1,6 @@
 use crate::fixture::{cluster, registration};
 use crate::{Catalog, Change, Move, NewLearners, NewTable, NodeAlteration, Proposal};
-use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_routing::{Member, NodeId, Replica};
 use brickyard_types::{BrickId, UnixMillis};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,7 +100,7 @@ fn successor_gets_exactly_what_the_other_has() {
     let plan = catalog.plan(&BTreeSet::new());
     let table = catalog.table("t").unwrap();
     for (partition, group) in table.partitions() {
-        let stands_in = |seat: Seat| match seat.member {
+        let stands_in = |replica: Replica| match replica.member {
             it if it == member(1) => member(3),
             it => it,
         };
@@ -119,7 +119,8 @@ fn move_under_way_stays_the_plan() {
     let table = catalog.table("t").unwrap().id;
     let first = *moves.iter().find(|it| it.table == table).unwrap();
     let partition = first.partition;
-    let seat = |catalog: &Catalog, node: u32| catalog.node(NodeId(node)).unwrap().seat(BrickId(0));
+    let replica =
+        |catalog: &Catalog, node: u32| catalog.node(NodeId(node)).unwrap().replica(BrickId(0));
     let group = |catalog: &Catalog| {
         let table = catalog.table("t").unwrap();
         table.map.group(partition).unwrap().clone()
@@ -128,7 +129,7 @@ fn move_under_way_stays_the_plan() {
         table,
         partition,
         view: group(&catalog).view,
-        learners: vec![seat(&catalog, 3)],
+        learners: vec![replica(&catalog, 3)],
     };
     let applied = catalog.apply(Change::from(vec![learners])).unwrap();
     assert_eq!(applied.stale, []);
@@ -139,8 +140,8 @@ fn move_under_way_stays_the_plan() {
     // It is still to be done, and counts no less than before.
     let count = |moves: &[Move]| moves.iter().filter(|it| !it.is_hand_over).count();
     assert_eq!(count(&next.moves(&catalog)), count(&moves));
-    let mut in_sync: Vec<Seat> = group(&catalog).in_sync().collect();
-    in_sync.push(seat(&catalog, 3));
+    let mut in_sync: Vec<Replica> = group(&catalog).in_sync().collect();
+    in_sync.push(replica(&catalog, 3));
     let mut proposal = Proposal::of(table, partition, &group(&catalog), &in_sync);
     proposal.ground = crate::Ground::Promotion;
     proposal.learners.clear();

@@ -1,6 +1,6 @@
 //! What can be decided about a partition's members, and why a decision may come too late.
 
-use brickyard_routing::{Group, Seat};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::{PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -38,11 +38,11 @@ pub struct Proposal {
     /// Why.
     pub ground: Ground,
     /// Who will order the operations.
-    pub primary: Seat,
+    pub primary: Replica,
     /// The other in-sync members.
-    pub backups: Vec<Seat>,
+    pub backups: Vec<Replica>,
     /// The members that catch up.
-    pub learners: Vec<Seat>,
+    pub learners: Vec<Replica>,
     /// The highest view that was seen on any disk: the new one is above it (rule
     /// `forced recovery begins a generation`).
     pub floor: View,
@@ -51,7 +51,7 @@ pub struct Proposal {
 impl Proposal {
     /// A proposal for the members to be these, as the group stands.
     #[must_use]
-    pub fn of(table: TableId, partition: PartitionId, group: &Group, in_sync: &[Seat]) -> Self {
+    pub fn of(table: TableId, partition: PartitionId, group: &Group, in_sync: &[Replica]) -> Self {
         let learners = group
             .change
             .as_ref()
@@ -70,7 +70,7 @@ impl Proposal {
     }
 
     /// The in-sync members of the new view, the primary first.
-    pub fn in_sync(&self) -> impl Iterator<Item = Seat> {
+    pub fn in_sync(&self) -> impl Iterator<Item = Replica> {
         std::iter::once(self.primary).chain(self.backups.iter().copied())
     }
 }
@@ -96,7 +96,7 @@ pub struct NewLearners {
     /// The effective view.
     pub view: View,
     /// All of them.
-    pub learners: Vec<Seat>,
+    pub learners: Vec<Replica>,
 }
 
 /// Why one decision of a batch was not carried out: what it was decided for is not so (any more).
@@ -123,46 +123,46 @@ pub enum Stale {
         is: Option<View>,
     },
     /// A life that is over, or a brick that never was.
-    #[error("brick {seat} is not in its present life; decide again")]
+    #[error("brick {replica} is not in its present life; decide again")]
     Life {
         /// Who.
-        seat: Seat,
+        replica: Replica,
     },
     /// Two members on one node.
-    #[error("brick {seat} is on a node that has a copy already; choose another node")]
+    #[error("brick {replica} is on a node that has a copy already; choose another node")]
     Crowded {
         /// Who.
-        seat: Seat,
+        replica: Replica,
     },
     /// Somebody would be in-sync who does not hold everything for certain.
     #[error(
-        "brick {seat} is not in-sync in the view that it changes; let it learn, then promote it"
+        "brick {replica} is not in-sync in the view that it changes; let it learn, then promote it"
     )]
     NotInSync {
         /// Who.
-        seat: Seat,
+        replica: Replica,
     },
     /// A promotion of somebody who is no learner.
-    #[error("brick {seat} is not a learner of the partition; it was dropped since")]
+    #[error("brick {replica} is not a learner of the partition; it was dropped since")]
     NotLearner {
         /// Who.
-        seat: Seat,
+        replica: Replica,
     },
     /// A promotion together with something else.
     #[error("a promotion adds one member and changes nothing else; propose the rest after it")]
     Combined,
     /// A restart or a new beginning, while somebody may hold everything still.
-    #[error("brick {seat} is in-sync and has not restarted; it holds everything")]
+    #[error("brick {replica} is in-sync and has not restarted; it holds everything")]
     Alive {
         /// Who.
-        seat: Seat,
+        replica: Replica,
     },
     /// What a table keeps in memory alone does not come back by a restart, and what is in a log does.
     #[error("the table's DURABILITY does not allow it: `memory` begins anew, a log is read again")]
     Durability,
     /// Nobody serves the partition, since its table is offline or comes back; or it is served and need not come back.
     #[error("its table went offline or came back meanwhile; decide again")]
-    Parked,
+    Suspended,
 }
 
 fn shown(view: Option<View>) -> String {

@@ -6,7 +6,7 @@
 
 use crate::{
     applied::{Done, Registered},
-    group::{next_view, seats},
+    group::{next_view, replicas},
     ids::Ids,
     last_outcome::LastOutcomes,
     node::{Node, Registration},
@@ -15,7 +15,7 @@ use crate::{
     tables::Tables,
     version::CatalogVersion,
 };
-use brickyard_routing::{Group, NodeId, Seat};
+use brickyard_routing::{Group, NodeId, Replica};
 use brickyard_types::{Durability, Incarnation, PartitionId};
 use std::collections::BTreeSet;
 
@@ -127,8 +127,8 @@ fn follow_alone(tables: &mut Tables, node: NodeId, incarnation: Incarnation) {
         |_| true,
         |table| {
             let is_mine = |group: &Group| {
-                let mut seats = seats(group);
-                seats.all(|seat| seat.member.node == node)
+                let mut replicas = replicas(group);
+                replicas.all(|replica| replica.member.node == node)
             };
             let is_memory = table.attributes.durability == Durability::Memory;
             let next = |group: &Group| Group {
@@ -136,7 +136,7 @@ fn follow_alone(tables: &mut Tables, node: NodeId, incarnation: Incarnation) {
                 // Rule `lost memory begins a generation`: what was in memory alone is gone, and what begins is
                 // another history.
                 generation: group.generation + u32::from(is_memory),
-                primary: Seat {
+                primary: Replica {
                     incarnation,
                     ..group.primary
                 },
@@ -146,8 +146,8 @@ fn follow_alone(tables: &mut Tables, node: NodeId, incarnation: Incarnation) {
             };
             let changed: Vec<(PartitionId, Group)> = table
                 .partitions()
-                // One that is parked is chosen for when its table comes back.
-                .filter(|(partition, group)| is_mine(group) && !table.is_parked(*partition))
+                // One that is suspended is chosen for when its table comes back.
+                .filter(|(partition, group)| is_mine(group) && !table.is_suspended(*partition))
                 .map(|(partition, group)| (partition, next(group)))
                 .collect();
             table.set_groups(changed);
@@ -159,9 +159,9 @@ fn follow_alone(tables: &mut Tables, node: NodeId, incarnation: Incarnation) {
 fn incarnations_of(tables: &Tables, node: NodeId) -> BTreeSet<Incarnation> {
     let groups = tables.iter().flat_map(|table| table.map.groups());
     groups
-        .flat_map(seats)
-        .filter(|seat| seat.member.node == node)
-        .map(|seat| seat.incarnation)
+        .flat_map(replicas)
+        .filter(|replica| replica.member.node == node)
+        .map(|replica| replica.incarnation)
         .collect()
 }
 

@@ -10,8 +10,8 @@ fn register(catalog: &mut Catalog, registration: Registration) -> Registered {
     applied.registered.unwrap()
 }
 
-fn seat(node: u32, incarnation: u64) -> Seat {
-    Seat {
+fn replica(node: u32, incarnation: u64) -> Replica {
+    Replica {
         member: Member {
             node: NodeId(node),
             brick: BrickId(0),
@@ -31,8 +31,8 @@ fn node_keeps_its_number_and_begins_a_new_life() {
     let mut catalog = cluster(2, 1);
     let next = register(&mut catalog, again(&registration(1, 1)));
     assert_eq!((next.node, next.incarnation), (NodeId(1), Incarnation(3)));
-    assert!(catalog.is_current(seat(1, 3)));
-    assert!(!catalog.is_current(seat(1, 2)));
+    assert!(catalog.is_current(replica(1, 3)));
+    assert!(!catalog.is_current(replica(1, 2)));
     let third = register(&mut catalog, registration(2, 1));
     assert_eq!((third.node, third.incarnation), (NodeId(2), Incarnation(4)));
 }
@@ -75,12 +75,12 @@ fn former_life_is_proven_dead_only_by_the_same_lock() {
         let mut next = again(&registration(1, 1));
         change(&mut next);
         register(&mut catalog, next.clone());
-        assert_eq!(catalog.is_proven_dead(seat(1, 2)), is_proven);
-        assert!(!catalog.is_proven_dead(seat(1, 3)));
+        assert_eq!(catalog.is_proven_dead(replica(1, 2)), is_proven);
+        assert!(!catalog.is_proven_dead(replica(1, 3)));
         // A third life on the second's machine says nothing of the first.
         register(&mut catalog, again(&next));
-        assert_eq!(catalog.is_proven_dead(seat(1, 2)), is_proven);
-        assert!(catalog.is_proven_dead(seat(1, 3)));
+        assert_eq!(catalog.is_proven_dead(replica(1, 2)), is_proven);
+        assert!(catalog.is_proven_dead(replica(1, 3)));
     }
     let unknown = crate::Machine::default();
     assert!(

@@ -8,17 +8,17 @@
 //! - An intent is bound to the view that it was made for. Whatever changes the members ends it, and the partition
 //!   goes on undivided.
 //! - The maps change by compare-and-set: the intent is the one that the primary answered, and its view is in effect.
-//! - Ids are never used again, and what a former partition held is remembered for as long as its table is there:
+//! - Ids are never used again, and what a parent partition held is remembered for as long as its table is there:
 //!   records of it in a log belong to whichever partition has their keys now.
 //!
 //! Not here: how bricks take their partitions apart (`brick`), when to split (`control`).
 
-use crate::formers::Former;
+use crate::parents::Parent;
 use crate::{
     applied::Done,
-    formers::Formers,
     group::is_still,
     ids::Ids,
+    parents::Parents,
     proposal::Stale,
     refusal::Refusal,
     table::TableEntry,
@@ -88,11 +88,11 @@ pub(crate) fn begin_split(
 pub(crate) fn finish_splits(
     tables: &mut Tables,
     transitions: &mut Transitions,
-    formers: &mut Formers,
+    parents: &mut Parents,
     ready: &[SplitReady],
 ) -> Done {
     Done::batch(ready.iter().map(|it| {
-        let outcome = finish_split(tables, transitions, formers, it);
+        let outcome = finish_split(tables, transitions, parents, it);
         (it.partition, outcome)
     }))
 }
@@ -100,7 +100,7 @@ pub(crate) fn finish_splits(
 fn finish_split(
     tables: &mut Tables,
     transitions: &mut Transitions,
-    formers: &mut Formers,
+    parents: &mut Parents,
     ready: &SplitReady,
 ) -> Result<(), Stale> {
     let partition = ready.partition;
@@ -124,14 +124,14 @@ fn finish_split(
         });
     }
     let prefix = table.leaf_of(partition).ok_or(Stale::Unknown)?.prefix;
-    let former = Former::split(split.table, prefix, split.view, split.cause);
+    let parent = Parent::split(split.table, prefix, split.view, split.cause);
     let mut done = Ok(());
     tables.change(split.table, |table| {
         done = table.map.split(partition, split.halves);
     });
     done.map_err(|_| Stale::Unknown)?;
     transitions.end_split(partition);
-    formers.insert(partition, former);
+    parents.insert(partition, parent);
     Ok(())
 }
 

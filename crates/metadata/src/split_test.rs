@@ -64,9 +64,9 @@ fn halves_have_the_members_of_the_whole_in_the_view_after_its_last() {
     let table = catalog.table("t").unwrap();
     assert_eq!(table.map.group(partition), None);
     assert_eq!(table.partitions().len(), 5);
-    let former = catalog.former(partition).unwrap();
-    assert_eq!((former.view, former.table), (before.view, table.id));
-    assert_eq!(former.prefix().to_string(), "01*");
+    let parent = catalog.parent(partition).unwrap();
+    assert_eq!((parent.view, parent.table), (before.view, table.id));
+    assert_eq!(parent.prefix().to_string(), "01*");
     // Said again, it is too late.
     assert_eq!(finish(&mut catalog, answer), [Stale::Unknown]);
     assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
@@ -127,7 +127,7 @@ fn ids_of_partitions_are_never_used_again() {
     // It is one slot now.
     let refused = catalog.apply(split(at)).unwrap_err();
     assert!(matches!(refused, Refusal::SplitTooDeep { .. }), "{refused}");
-    assert_eq!(catalog.formers().len(), 12);
+    assert_eq!(catalog.parents().len(), 12);
     assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
 }
 
@@ -141,7 +141,7 @@ fn dropped_table_takes_what_was_known_of_its_splits_along() {
     catalog.apply(split(next)).unwrap();
     let name = "t".to_owned();
     catalog.apply(Change::DropTable { name }).unwrap();
-    assert_eq!((catalog.splits().len(), catalog.formers().len()), (0, 0));
+    assert_eq!((catalog.splits().len(), catalog.parents().len()), (0, 0));
 }
 
 #[test]

@@ -147,7 +147,7 @@ impl Catalog {
         self.tables
             .check(&self.nodes, &self.ids, self.version, &mut met)?;
         self.transitions.check(&self.tables, &self.ids, &mut met)?;
-        self.formers.check(&self.tables, &self.ids, &mut met)?;
+        self.parents.check(&self.tables, &self.ids, &mut met)?;
         self.extra_copies.check(&self.tables)
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     Extra, LastOutcome, LayoutAlteration, Merge, Merged, NewTable, Node, NodeAlteration, NodeKey,
     Orders, Proposal, Rest, Split, SplitReady, TableEntry, TableStatus,
 };
-use brickyard_routing::{Hasher, NodeId, Seat};
+use brickyard_routing::{Hasher, NodeId, Replica};
 use brickyard_types::{
     Durability, Eviction, Medium, Op, PartitionId, Placement, TableAttributes, TableId, UnixMillis,
     View,
@@ -243,9 +243,9 @@ fn lose_a_member(catalog: &mut Catalog) {
     let orders = catalog.table("orders").unwrap();
     let (id, partition) = (orders.id, orders.map.partitions().leaves()[0].partition);
     let group = &orders.map.groups()[0];
-    let stays: Vec<Seat> = group
+    let stays: Vec<Replica> = group
         .in_sync()
-        .filter(|seat| catalog.is_current(*seat))
+        .filter(|replica| catalog.is_current(*replica))
         .collect();
     let proposal = Proposal::of(id, partition, group, &stays);
     let applied = catalog.apply(Change::from(vec![proposal])).unwrap();
@@ -253,11 +253,11 @@ fn lose_a_member(catalog: &mut Catalog) {
 }
 
 /// A table that comes back, with so many partitions in views that they never had.
-fn returning(since: u64, parked: u32) -> TableStatus {
-    let parked = (1..=parked).map(|it| (PartitionId(it), View(77)));
+fn returning(since: u64, suspended: u32) -> TableStatus {
+    let suspended = (1..=suspended).map(|it| (PartitionId(it), View(77)));
     TableStatus::Returning {
         since: CatalogVersion(since),
-        parked: parked.collect(),
+        suspended: suspended.collect(),
     }
 }
 
@@ -288,12 +288,12 @@ struct Body {
     tables: Vec<TableEntry>,
     splits: Vec<(PartitionId, Split)>,
     merges: Vec<(PartitionId, Merge)>,
-    formers: Vec<(PartitionId, StoredFormer)>,
+    parents: Vec<(PartitionId, StoredParent)>,
     extras: Vec<(PartitionId, u8)>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
-struct StoredFormer {
+struct StoredParent {
     table: TableId,
     depth: u8,
     first: u64,
@@ -302,10 +302,10 @@ struct StoredFormer {
     merged: Option<Merged>,
 }
 
-/// A former partition that was merged.
-fn a_half(body: &mut Body) -> &mut (PartitionId, StoredFormer) {
-    let mut formers = body.formers.iter_mut();
-    formers.find(|(_, it)| it.merged.is_some()).unwrap()
+/// A parent partition that was merged.
+fn a_half(body: &mut Body) -> &mut (PartitionId, StoredParent) {
+    let mut parents = body.parents.iter_mut();
+    parents.find(|(_, it)| it.merged.is_some()).unwrap()
 }
 
 /// The sample, with other fields.
@@ -369,7 +369,7 @@ fn other_order_or_encoding_is_refused() {
     };
     has_order(|it| it.tables.reverse());
     has_order(|it| it.nodes.reverse());
-    has_order(|it| it.formers.reverse());
+    has_order(|it| it.parents.reverse());
     // The version in a byte more than it needs.
     let mut body = sample().encode().split_off(HEADER_BYTES);
     assert!(body[0] < 0x80);
@@ -501,7 +501,7 @@ fn catalogs_that_no_rule_makes_are_refused() {
             "is split into what cannot be",
         ),
         (
-            changed(|it| it.formers[0].1.table = TableId(77)),
+            changed(|it| it.parents[0].1.table = TableId(77)),
             "cannot have been one",
         ),
         (
@@ -514,8 +514,8 @@ fn catalogs_that_no_rule_makes_are_refused() {
         ),
         (
             changed(|it| {
-                let (id, former) = a_half(it);
-                former.merged.as_mut().unwrap().into = *id;
+                let (id, parent) = a_half(it);
+                parent.merged.as_mut().unwrap().into = *id;
             }),
             "cannot have been one",
         ),

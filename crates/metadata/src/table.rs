@@ -51,7 +51,7 @@ pub enum TableStatus {
         /// The catalog's version that first said so; names the return among those of the table.
         since: CatalogVersion,
         /// The partitions that nobody serves yet, in the views in which they went offline.
-        parked: BTreeMap<PartitionId, View>,
+        suspended: BTreeMap<PartitionId, View>,
     },
 }
 
@@ -146,11 +146,11 @@ impl TableEntry {
 
     /// Whether nobody may serve the partition in the view in effect, whoever is named in it.
     #[must_use]
-    pub fn is_parked(&self, partition: PartitionId) -> bool {
+    pub fn is_suspended(&self, partition: PartitionId) -> bool {
         match &self.status {
             TableStatus::Online => false,
             TableStatus::Offline => true,
-            TableStatus::Returning { parked, .. } => parked.contains_key(&partition),
+            TableStatus::Returning { suspended, .. } => suspended.contains_key(&partition),
         }
     }
 
@@ -170,12 +170,15 @@ impl TableEntry {
         match &self.status {
             TableStatus::Online => true,
             TableStatus::Offline => has_log,
-            TableStatus::Returning { since, parked } => {
+            TableStatus::Returning { since, suspended } => {
                 let is_its = |(partition, view): (&PartitionId, &View)| {
                     let group = self.map.group(*partition);
                     group.is_some_and(|group| group.view == *view)
                 };
-                has_log && *since <= version && !parked.is_empty() && parked.iter().all(is_its)
+                has_log
+                    && *since <= version
+                    && !suspended.is_empty()
+                    && suspended.iter().all(is_its)
             }
         }
     }

@@ -10,7 +10,7 @@
 //! - There is always a table [`DEFAULT_TABLE`].
 
 use crate::{
-    group::seats,
+    group::replicas,
     ids::Ids,
     name::{self, DEFAULT_TABLE},
     nodes::Nodes,
@@ -18,7 +18,7 @@ use crate::{
     table::TableEntry,
     version::CatalogVersion,
 };
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{PartitionId, TableId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{
@@ -145,9 +145,10 @@ impl Tables {
                 }
             }
             // A node may have been removed by force from under its groups; none can be from the future.
-            let mut named = table.map.groups().iter().flat_map(seats);
-            let is_known = |seat: Seat| {
-                ids.has_drawn_node(seat.member.node) && ids.has_drawn_incarnation(seat.incarnation)
+            let mut named = table.map.groups().iter().flat_map(replicas);
+            let is_known = |replica: Replica| {
+                ids.has_drawn_node(replica.member.node)
+                    && ids.has_drawn_incarnation(replica.incarnation)
             };
             if !named.all(is_known) {
                 return wrong("is on a brick that is not in the cluster");

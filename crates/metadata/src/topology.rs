@@ -9,7 +9,7 @@
 //! and calls a brick a `slave` only if it is primary for none.
 
 use crate::{catalog::Catalog, version::ClusterId};
-use brickyard_routing::{Hasher, KeyHasher, Member, Seat, SlotRange, TableMap};
+use brickyard_routing::{Hasher, KeyHasher, Member, Replica, SlotRange, TableMap};
 
 /// A node as clients see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl Topology {
             })
             .collect();
         // The nodes are in order.
-        let index_of = |seat: Seat| {
+        let index_of = |replica: Replica| {
             nodes
-                .binary_search_by_key(&seat.member, |node| node.member)
+                .binary_search_by_key(&replica.member, |node| node.member)
                 .ok()
         };
         let mut ranges: Vec<TopologyRange> = Vec::new();

@@ -23,7 +23,7 @@ use crate::{
     tables::Tables,
     version::CatalogVersion,
 };
-use brickyard_routing::{Group, Seat, ViewChange};
+use brickyard_routing::{Group, Replica, ViewChange};
 use brickyard_types::{Durability, PartitionId, TableId, View};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ pub(crate) fn settle(tables: &mut Tables, nodes: &Nodes, settled: &[Settled]) ->
     let decisions = settled.iter().map(|it| (it.table, it.partition, it));
     change_groups(tables, decisions, |table, group, settled| {
         if table.is_offline() {
-            return Err(Stale::Parked);
+            return Err(Stale::Suspended);
         }
         let change = group.change.as_deref().filter(|it| it.view == settled.view);
         let change = change.ok_or_else(|| Stale::Pending {
@@ -63,8 +63,8 @@ pub(crate) fn settle(tables: &mut Tables, nodes: &Nodes, settled: &[Settled]) ->
         })?;
         // Rule `a primary accepts its view`: it was accepted by a life that has to be there still.
         if !nodes.is_current(change.primary) {
-            let seat = change.primary;
-            return Err(Stale::Life { seat });
+            let replica = change.primary;
+            return Err(Stale::Life { replica });
         }
         check_apart(change.in_sync().chain(change.learners.iter().copied()))?;
         Ok(Group {
@@ -82,8 +82,8 @@ pub(crate) fn settle(tables: &mut Tables, nodes: &Nodes, settled: &[Settled]) ->
 pub(crate) fn set_learners(tables: &mut Tables, nodes: &Nodes, learners: &[NewLearners]) -> Done {
     let decisions = learners.iter().map(|it| (it.table, it.partition, it));
     change_groups(tables, decisions, |table, group, new| {
-        if table.is_parked(new.partition) {
-            return Err(Stale::Parked);
+        if table.is_suspended(new.partition) {
+            return Err(Stale::Suspended);
         }
         check_base(group, new.view, None)?;
         let learners = || new.learners.iter().copied();
@@ -138,17 +138,20 @@ fn check_proposal(
     group: &Group,
     proposal: &Proposal,
 ) -> Result<(), Stale> {
-    check_parked(table, proposal)?;
+    check_suspended(table, proposal)?;
     let durability = table.attributes.durability;
     // Rule `a proposed view only stops`: whoever decided for another state decided for something else.
     check_base(group, proposal.base, proposal.pending)?;
     let members = || proposal.in_sync().chain(proposal.learners.iter().copied());
     check_apart(members())?;
     check_present(nodes, members())?;
-    let in_sync: BTreeSet<Seat> = group.in_sync().collect();
+    let in_sync: BTreeSet<Replica> = group.in_sync().collect();
     match proposal.ground {
-        Ground::Members => match proposal.in_sync().find(|seat| !in_sync.contains(seat)) {
-            Some(seat) => Err(Stale::NotInSync { seat }),
+        Ground::Members => match proposal
+            .in_sync()
+            .find(|replica| !in_sync.contains(replica))
+        {
+            Some(replica) => Err(Stale::NotInSync { replica }),
             None => Ok(()),
         },
         Ground::Promotion => check_promotion(group, proposal, in_sync),
@@ -157,17 +160,17 @@ fn check_proposal(
             if durability == Durability::Memory {
                 return Err(Stale::Durability);
             }
-            let seat = proposal.primary;
+            let replica = proposal.primary;
             // Whose table was offline need not have restarted: it has read its log again all the same.
-            let has_read = |it: &Seat| match proposal.ground {
-                Ground::Return => it.incarnation <= seat.incarnation,
-                _ => it.incarnation < seat.incarnation,
+            let has_read = |it: &Replica| match proposal.ground {
+                Ground::Return => it.incarnation <= replica.incarnation,
+                _ => it.incarnation < replica.incarnation,
             };
             let was_in_sync = in_sync
                 .iter()
-                .any(|it| it.member == seat.member && has_read(it));
+                .any(|it| it.member == replica.member && has_read(it));
             if !was_in_sync || !proposal.backups.is_empty() {
-                return Err(Stale::NotInSync { seat });
+                return Err(Stale::NotInSync { replica });
             }
             Ok(())
         }
@@ -183,38 +186,38 @@ fn check_proposal(
 }
 
 /// No in-sync member can come back with what it has in memory.
-fn check_gone(nodes: &Nodes, in_sync: &BTreeSet<Seat>) -> Result<(), Stale> {
-    match in_sync.iter().find(|seat| nodes.is_current(**seat)) {
-        Some(&seat) => Err(Stale::Alive { seat }),
+fn check_gone(nodes: &Nodes, in_sync: &BTreeSet<Replica>) -> Result<(), Stale> {
+    match in_sync.iter().find(|replica| nodes.is_current(**replica)) {
+        Some(&replica) => Err(Stale::Alive { replica }),
         None => Ok(()),
     }
 }
 
 /// Rule `members name an incarnation`: a brick that restarted is somebody else.
-fn check_present(nodes: &Nodes, mut seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
-    match seats.find(|seat| !nodes.is_current(*seat)) {
-        Some(seat) => Err(Stale::Life { seat }),
+fn check_present(nodes: &Nodes, mut replicas: impl Iterator<Item = Replica>) -> Result<(), Stale> {
+    match replicas.find(|replica| !nodes.is_current(*replica)) {
+        Some(replica) => Err(Stale::Life { replica }),
         None => Ok(()),
     }
 }
 
 /// A partition that nobody serves gets a view in which somebody does, and no other; one that is served needs no return.
-fn check_parked(table: &TableEntry, proposal: &Proposal) -> Result<(), Stale> {
-    let is_parked = table.is_parked(proposal.partition);
+fn check_suspended(table: &TableEntry, proposal: &Proposal) -> Result<(), Stale> {
+    let is_suspended = table.is_suspended(proposal.partition);
     let may = match proposal.ground {
-        Ground::Return => is_parked && !table.is_offline(),
+        Ground::Return => is_suspended && !table.is_offline(),
         Ground::Forced => !table.is_offline(),
-        Ground::Members | Ground::Promotion | Ground::Restart | Ground::Lost => !is_parked,
+        Ground::Members | Ground::Promotion | Ground::Restart | Ground::Lost => !is_suspended,
     };
-    if may { Ok(()) } else { Err(Stale::Parked) }
+    if may { Ok(()) } else { Err(Stale::Suspended) }
 }
 
 /// Members are on a node each.
-fn check_apart(seats: impl Iterator<Item = Seat>) -> Result<(), Stale> {
+fn check_apart(replicas: impl Iterator<Item = Replica>) -> Result<(), Stale> {
     let mut nodes = BTreeSet::new();
-    let mut crowded = seats.filter(|seat| !nodes.insert(seat.member.node));
+    let mut crowded = replicas.filter(|replica| !nodes.insert(replica.member.node));
     match crowded.next() {
-        Some(seat) => Err(Stale::Crowded { seat }),
+        Some(replica) => Err(Stale::Crowded { replica }),
         None => Ok(()),
     }
 }
@@ -237,7 +240,7 @@ fn check_base(group: &Group, base: View, pending: Option<View>) -> Result<(), St
 fn check_promotion(
     group: &Group,
     proposal: &Proposal,
-    mut in_sync: BTreeSet<Seat>,
+    mut in_sync: BTreeSet<Replica>,
 ) -> Result<(), Stale> {
     if let Some(change) = &group.change {
         return Err(Stale::Pending {
@@ -245,14 +248,16 @@ fn check_promotion(
             is: Some(change.view),
         });
     }
-    let mut added = proposal.in_sync().filter(|seat| !in_sync.contains(seat));
-    let (Some(seat), None) = (added.next(), added.next()) else {
+    let mut added = proposal
+        .in_sync()
+        .filter(|replica| !in_sync.contains(replica));
+    let (Some(replica), None) = (added.next(), added.next()) else {
         return Err(Stale::Combined);
     };
-    if !group.learners.contains(&seat) {
-        return Err(Stale::NotLearner { seat });
+    if !group.learners.contains(&replica) {
+        return Err(Stale::NotLearner { replica });
     }
-    in_sync.insert(seat);
+    in_sync.insert(replica);
     let is_only_that =
         proposal.primary == group.primary && proposal.in_sync().collect::<BTreeSet<_>>() == in_sync;
     if is_only_that {
@@ -264,21 +269,21 @@ fn check_promotion(
 
 fn check_alone(proposal: &Proposal) -> Result<(), Stale> {
     match proposal.backups.first() {
-        Some(&seat) => Err(Stale::NotInSync { seat }),
+        Some(&replica) => Err(Stale::NotInSync { replica }),
         None => Ok(()),
     }
 }
 
 fn view_change(group: &Group, proposal: &Proposal, version: CatalogVersion) -> ViewChange {
-    let stays: BTreeSet<Seat> = proposal.in_sync().collect();
+    let stays: BTreeSet<Replica> = proposal.in_sync().collect();
     let pending = group.change.iter();
     let before = pending.flat_map(|change| change.in_sync().chain(change.fenced.iter().copied()));
     // Rules `removed members are fenced` and `a hand-over fences nobody`: whoever was in-sync, or might have become
     // so, and is not to be, stops. That is also a member that becomes a learner.
-    let fenced: BTreeSet<Seat> = group
+    let fenced: BTreeSet<Replica> = group
         .in_sync()
         .chain(before)
-        .filter(|seat| !stays.contains(seat))
+        .filter(|replica| !stays.contains(replica))
         .collect();
     let begins_anew = matches!(proposal.ground, Ground::Lost | Ground::Forced);
     ViewChange {

@@ -20,8 +20,8 @@ fn world(durability: Durability) -> (Catalog, PartitionId) {
     (catalog, partition)
 }
 
-fn seat(node: u32, incarnation: u64) -> Seat {
-    Seat {
+fn replica(node: u32, incarnation: u64) -> Replica {
+    Replica {
         member: Member {
             node: NodeId(node),
             brick: BrickId(0),
@@ -31,8 +31,8 @@ fn seat(node: u32, incarnation: u64) -> Seat {
 }
 
 /// Nodes register in order, so each one's first life has its number plus one.
-fn first(node: u32) -> Seat {
-    seat(node, u64::from(node) + 1)
+fn first(node: u32) -> Replica {
+    replica(node, u64::from(node) + 1)
 }
 
 fn group(catalog: &Catalog, partition: PartitionId) -> Group {
@@ -40,7 +40,7 @@ fn group(catalog: &Catalog, partition: PartitionId) -> Group {
     table.map.group(partition).unwrap().clone()
 }
 
-fn proposal(catalog: &Catalog, partition: PartitionId, in_sync: &[Seat]) -> Proposal {
+fn proposal(catalog: &Catalog, partition: PartitionId, in_sync: &[Replica]) -> Proposal {
     Proposal::of(TABLE, partition, &group(catalog, partition), in_sync)
 }
 
@@ -73,7 +73,11 @@ fn settle(catalog: &mut Catalog, partition: PartitionId, view: u32) -> Result<Gr
     decide(catalog, partition, Change::from(vec![settled]))
 }
 
-fn learn(catalog: &mut Catalog, partition: PartitionId, learners: &[Seat]) -> Result<Group, Stale> {
+fn learn(
+    catalog: &mut Catalog,
+    partition: PartitionId,
+    learners: &[Replica],
+) -> Result<Group, Stale> {
     let new = NewLearners {
         table: TABLE,
         partition,
@@ -213,14 +217,17 @@ fn member_that_becomes_a_learner_is_fenced_and_a_handed_over_primary_is_not() {
 fn promotion_is_of_one_learner_and_nothing_else() {
     let (mut catalog, p) = world(Durability::Log);
     let promoted = [first(0), first(1), first(2), first(3)];
-    let promotion = |catalog: &Catalog, in_sync: &[Seat]| Proposal {
+    let promotion = |catalog: &Catalog, in_sync: &[Replica]| Proposal {
         ground: Ground::Promotion,
         learners: Vec::new(),
         ..proposal(catalog, p, in_sync)
     };
     let next = promotion(&catalog, &promoted);
-    let seat = first(3);
-    assert_eq!(propose(&mut catalog, next), Err(Stale::NotLearner { seat }));
+    let replica = first(3);
+    assert_eq!(
+        propose(&mut catalog, next),
+        Err(Stale::NotLearner { replica })
+    );
     learn(&mut catalog, p, &[first(3)]).unwrap();
     // Nobody becomes in-sync by another name.
     let next = proposal(&catalog, p, &[first(0), first(1), first(3)]);
@@ -230,7 +237,7 @@ fn promotion_is_of_one_learner_and_nothing_else() {
     };
     assert_eq!(
         propose(&mut catalog, crowded),
-        Err(Stale::NotInSync { seat })
+        Err(Stale::NotInSync { replica })
     );
     for (in_sync, why) in [
         (vec![first(0), first(1), first(3)], "a removal"),
@@ -270,8 +277,8 @@ fn learner_that_restarted_is_not_promoted() {
     next.ground = Ground::Promotion;
     next.learners.clear();
     restart(&mut catalog, 3);
-    let seat = first(3);
-    assert_eq!(propose(&mut catalog, next), Err(Stale::Life { seat }));
+    let replica = first(3);
+    assert_eq!(propose(&mut catalog, next), Err(Stale::Life { replica }));
 }
 
 /// Rule `members name an incarnation`.
@@ -281,20 +288,26 @@ fn only_present_lives_are_members_of_new_views() {
     restart(&mut catalog, 1);
     for in_sync in [[first(0), first(1)], [first(1), first(0)]] {
         let next = proposal(&catalog, p, &in_sync);
-        let seat = first(1);
-        assert_eq!(propose(&mut catalog, next), Err(Stale::Life { seat }));
+        let replica = first(1);
+        assert_eq!(propose(&mut catalog, next), Err(Stale::Life { replica }));
     }
     // The new life is not the member that the old one was.
-    let next = proposal(&catalog, p, &[first(0), seat(1, 5)]);
-    let seat = seat(1, 5);
-    assert_eq!(propose(&mut catalog, next), Err(Stale::NotInSync { seat }));
-    for learner in [first(1), seat] {
-        let crowded = Err(Stale::Crowded { seat: learner });
+    let next = proposal(&catalog, p, &[first(0), replica(1, 5)]);
+    let replica = replica(1, 5);
+    assert_eq!(
+        propose(&mut catalog, next),
+        Err(Stale::NotInSync { replica })
+    );
+    for learner in [first(1), replica] {
+        let crowded = Err(Stale::Crowded { replica: learner });
         assert_eq!(learn(&mut catalog, p, &[learner]), crowded);
     }
     restart(&mut catalog, 3);
-    let seat = first(3);
-    assert_eq!(learn(&mut catalog, p, &[seat]), Err(Stale::Life { seat }));
+    let replica = first(3);
+    assert_eq!(
+        learn(&mut catalog, p, &[replica]),
+        Err(Stale::Life { replica })
+    );
 }
 
 /// Rule `a primary accepts its view`.
@@ -304,22 +317,22 @@ fn view_whose_primary_restarted_does_not_take_effect() {
     let next = proposal(&catalog, p, &[first(1), first(2)]);
     propose(&mut catalog, next).unwrap();
     restart(&mut catalog, 1);
-    let seat = first(1);
-    assert_eq!(settle(&mut catalog, p, 2), Err(Stale::Life { seat }));
+    let replica = first(1);
+    assert_eq!(settle(&mut catalog, p, 2), Err(Stale::Life { replica }));
 }
 
 /// Rule `a restart cuts nothing`.
 #[test]
 fn full_restart_goes_on_with_one_former_member() {
     let (mut catalog, p) = world(Durability::Log);
-    let restarted = |catalog: &Catalog, in_sync: &[Seat]| Proposal {
+    let restarted = |catalog: &Catalog, in_sync: &[Replica]| Proposal {
         ground: Ground::Restart,
         learners: Vec::new(),
         ..proposal(catalog, p, in_sync)
     };
     // One that did not restart, and one that was never in-sync.
     restart(&mut catalog, 3);
-    for one in [first(0), seat(3, 5)] {
+    for one in [first(0), replica(3, 5)] {
         let next = restarted(&catalog, &[one]);
         assert!(matches!(
             propose(&mut catalog, next),
@@ -329,18 +342,18 @@ fn full_restart_goes_on_with_one_former_member() {
     for node in 0..3 {
         restart(&mut catalog, node);
     }
-    let next = restarted(&catalog, &[seat(2, 8), seat(1, 7)]);
+    let next = restarted(&catalog, &[replica(2, 8), replica(1, 7)]);
     assert!(matches!(
         propose(&mut catalog, next),
         Err(Stale::NotInSync { .. })
     ));
-    let next = restarted(&catalog, &[seat(2, 8)]);
+    let next = restarted(&catalog, &[replica(2, 8)]);
     let change = propose(&mut catalog, next).unwrap().change.unwrap();
     assert_eq!(change.fenced, [first(0), first(1), first(2)]);
     let after = settle(&mut catalog, p, 2).unwrap();
     assert_eq!(
         (after.primary, after.backups.len(), after.generation),
-        (seat(2, 8), 0, 1)
+        (replica(2, 8), 0, 1)
     );
 }
 
@@ -348,7 +361,7 @@ fn full_restart_goes_on_with_one_former_member() {
 #[test]
 fn what_was_in_memory_alone_begins_anew_in_another_history() {
     let (mut catalog, p) = world(Durability::Memory);
-    let alone = |catalog: &Catalog, ground, one: Seat| Proposal {
+    let alone = |catalog: &Catalog, ground, one: Replica| Proposal {
         ground,
         learners: Vec::new(),
         ..proposal(catalog, p, &[one])
@@ -356,13 +369,13 @@ fn what_was_in_memory_alone_begins_anew_in_another_history() {
     for node in 0..2 {
         restart(&mut catalog, node);
     }
-    let next = alone(&catalog, Ground::Lost, seat(1, 6));
+    let next = alone(&catalog, Ground::Lost, replica(1, 6));
     assert_eq!(
         propose(&mut catalog, next),
-        Err(Stale::Alive { seat: first(2) })
+        Err(Stale::Alive { replica: first(2) })
     );
     restart(&mut catalog, 2);
-    let next = alone(&catalog, Ground::Restart, seat(1, 6));
+    let next = alone(&catalog, Ground::Restart, replica(1, 6));
     assert_eq!(propose(&mut catalog, next), Err(Stale::Durability));
     let next = alone(&catalog, Ground::Lost, first(3));
     let after = propose(&mut catalog, next).unwrap();
@@ -377,7 +390,7 @@ fn what_was_in_memory_alone_begins_anew_in_another_history() {
     let next = Proposal {
         ground: Ground::Lost,
         learners: Vec::new(),
-        ..proposal(&catalog, p, &[seat(1, 6)])
+        ..proposal(&catalog, p, &[replica(1, 6)])
     };
     assert_eq!(propose(&mut catalog, next), Err(Stale::Durability));
 }

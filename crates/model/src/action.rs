@@ -169,8 +169,8 @@ fn of_plane(state: &State, scope: &Scope, rules: Rules, actions: &mut Vec<Action
     if left.views > 0 {
         actions.push(Action::BeginAgain);
         let members = |group: crate::map::Group| {
-            let seats = group.in_sync().map(|seat| 1u8 << seat.brick);
-            seats.sum::<u8>()
+            let replicas = group.in_sync().map(|replica| 1u8 << replica.brick);
+            replicas.sum::<u8>()
         };
         let mut propose = |in_sync: u8, action: &dyn Fn(u8, u8) -> Action| {
             for bits in (1..1u8 << BRICKS).filter(|bits| bits & !in_sync == 0) {

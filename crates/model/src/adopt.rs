@@ -3,7 +3,7 @@
 use crate::map::{Change, Group, Map, Role};
 use crate::state::{BRICKS, Follow, Member};
 use crate::world::World;
-use crate::{Rule, Seat};
+use crate::{Replica, Rule};
 
 impl World<'_> {
     /// The next version of the map comes to a brick's loop.
@@ -17,7 +17,7 @@ impl World<'_> {
 
     /// What the map says now.
     pub(crate) fn adopt_map(&mut self, at: usize, map: Map) {
-        let me = self.state.seat(at);
+        let me = self.state.replica(at);
         let role = map.group.role_of(me, self.rules);
         let change = map.change;
         let is_fenced = |change: &Change| self.is_me(change.fenced[at], me);
@@ -58,12 +58,12 @@ impl World<'_> {
     }
 
     /// Whether that life of this brick is meant.
-    fn is_me(&self, life: u8, me: Seat) -> bool {
+    fn is_me(&self, life: u8, me: Replica) -> bool {
         // Rule `members name an incarnation`.
         life == me.life || (life > 0 && self.rules.lack(Rule::ViewsNameLives))
     }
 
-    fn leads_in(&self, group: &Group, me: Seat) -> bool {
+    fn leads_in(&self, group: &Group, me: Replica) -> bool {
         group.role_of(me, self.rules) == Role::Primary
     }
 
@@ -72,7 +72,7 @@ impl World<'_> {
         let Some(change) = self.state.plane.map().change else {
             return;
         };
-        let me = self.state.seat(at);
+        let me = self.state.replica(at);
         let brick = &self.state.bricks[at];
         // Rule `a primary accepts its view`: what made it the choice must not get lost.
         let is_synced =
@@ -102,8 +102,8 @@ impl World<'_> {
         } else if brick.is_current() {
             self.begin_view(at);
         }
-        for (seat, role) in group.members().filter(|(seat, _)| seat.at() != at) {
-            self.add_member(at, seat.at(), seat.life, role);
+        for (replica, role) in group.members().filter(|(replica, _)| replica.at() != at) {
+            self.add_member(at, replica.at(), replica.life, role);
         }
     }
 
@@ -149,7 +149,7 @@ impl World<'_> {
         brick.accepted = if is_remembered { brick.accepted } else { 0 };
         brick.view = 0;
         brick.role = Role::None;
-        brick.primary = Seat::default();
+        brick.primary = Replica::default();
         brick.is_handing_over = false;
         brick.committed = 0;
         brick.disk.partial = None;

@@ -80,7 +80,7 @@ impl World<'_> {
             *self.state.stream_mut(at, other) = Stream::default();
         }
         let map = self.state.plane.map();
-        if map.group.role_of(self.state.seat(at), Rules::all()) != Role::None
+        if map.group.role_of(self.state.replica(at), Rules::all()) != Role::None
             || self.rules.lack(Rule::ViewsNameLives)
         {
             self.adopt_map(at, map);
@@ -105,15 +105,15 @@ impl World<'_> {
 
     /// The brick's lease is renewed, if it owes no acknowledgement.
     pub(crate) fn grant(&mut self, at: usize) -> bool {
-        let seat = self.state.seat(at);
+        let replica = self.state.replica(at);
         let map = self.state.plane.map();
         let owes = map.change.is_some_and(|change| {
-            let is_fenced = change.fenced[at] == seat.life;
+            let is_fenced = change.fenced[at] == replica.life;
             is_fenced && self.state.bricks[at].adopted < change.version
         });
         // Rules `grants count for adopted maps` and `members name an incarnation`: nor does another life get
         // anything.
-        if owes || !self.state.plane.is_current(seat) {
+        if owes || !self.state.plane.is_current(replica) {
             return false;
         }
         self.state.left.grants -= 1;

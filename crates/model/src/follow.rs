@@ -26,7 +26,7 @@ impl World<'_> {
             }
             Down::Ask { view } => {
                 if self.may_begin(from, at, view, Role::Learner) {
-                    self.claim(from, at, view);
+                    self.summary(from, at, view);
                 } else {
                     self.refuse(from, at, view);
                 }
@@ -69,7 +69,7 @@ impl World<'_> {
 
     /// Whether that brick may begin that view here.
     fn may_begin(&mut self, from: usize, at: usize, view: u8, role: Role) -> bool {
-        let sender = self.state.seat(from);
+        let sender = self.state.replica(from);
         if self.rules.lack(Rule::ViewsAreRemembered) {
             let brick = self.brick(at);
             if brick.role == Role::None && view > brick.view {
@@ -98,7 +98,7 @@ impl World<'_> {
     fn refuse(&mut self, from: usize, at: usize, view: u8) {
         let peer = Some(from as u8);
         let follow = &self.state.bricks[at].follow;
-        if follow.stream == peer || follow.claimed == peer {
+        if follow.stream == peer || follow.reported_to == peer {
             self.detach(at);
         }
         let is_silent = self.rules.lack(Rule::RefusalsGoAhead);
@@ -114,7 +114,7 @@ impl World<'_> {
         let brick = self.brick(at);
         let follow = &mut brick.follow;
         follow.stream = None;
-        follow.claimed = None;
+        follow.reported_to = None;
         follow.is_copying = false;
         follow.known = brick.committed;
     }
@@ -123,7 +123,7 @@ impl World<'_> {
     pub(crate) fn leave(&mut self, at: usize) {
         let brick = &self.state.bricks[at];
         let (view, follow) = (brick.view, brick.follow);
-        for from in [follow.stream, follow.claimed].into_iter().flatten() {
+        for from in [follow.stream, follow.reported_to].into_iter().flatten() {
             self.refuse(usize::from(from), at, view);
         }
         self.detach(at);
@@ -184,17 +184,17 @@ impl World<'_> {
     }
 
     /// A learner says what it holds.
-    fn claim(&mut self, from: usize, at: usize, view: u8) {
+    fn summary(&mut self, from: usize, at: usize, view: u8) {
         self.detach(at);
         let brick = self.brick(at);
-        brick.follow.claimed = Some(from as u8);
+        brick.follow.reported_to = Some(from as u8);
         let mut log = brick.disk.log;
         // Rule `log summaries begin at a baseline`: a claim ends where a catch-up that has not finished began.
         log.cut(brick.disk.partial.unwrap_or_else(|| log.last()));
         let committed = brick.committed.min(log.last());
         let stream = self.state.stream_mut(from, at);
         stream.is_refused = false;
-        stream.up.push(Up::Claim {
+        stream.up.push(Up::Summary {
             view,
             log,
             committed,
@@ -202,10 +202,10 @@ impl World<'_> {
     }
 
     /// The primary has the learner's claim: its stream begins with the copies, and with what is pending.
-    pub(crate) fn begin_learner(&mut self, at: usize, to: usize, claim: Log, known: u8) {
+    pub(crate) fn begin_learner(&mut self, at: usize, to: usize, summary: Log, known: u8) {
         let brick = &self.state.bricks[at];
         let (view, committed, mut log) = (brick.view, brick.committed, brick.disk.log);
-        let agreed = claim.agreement(&log);
+        let agreed = summary.agreement(&log);
         // What a learner knows to be committed is never cut, only replaced as a whole.
         let cut = if agreed < known { 0 } else { agreed };
         let mut first = committed;
@@ -239,7 +239,7 @@ impl World<'_> {
     /// The learner's log is cut, and goes on behind what the copies will bring.
     fn start_copy(&mut self, from: usize, at: usize, view: u8, cut: u8, first: u8, log: &Log) {
         let brick = self.brick(at);
-        let is_asked = brick.follow.claimed == Some(from as u8);
+        let is_asked = brick.follow.reported_to == Some(from as u8);
         if !is_asked || brick.role != Role::Learner || brick.view != view {
             return;
         }
@@ -252,16 +252,19 @@ impl World<'_> {
         brick.disk.synced = brick.disk.synced.min(cut);
         if cut < first {
             // What lies between is missing until the copies are here.
-            let claimed = brick.disk.partial.map_or(cut, |claimed| claimed.min(cut));
-            brick.disk.partial = Some(claimed);
+            let reported_to = brick
+                .disk
+                .partial
+                .map_or(cut, |reported_to| reported_to.min(cut));
+            brick.disk.partial = Some(reported_to);
         }
         brick.committed = first.max(brick.committed.min(cut));
         let follow = &mut brick.follow;
-        follow.claimed = None;
+        follow.reported_to = None;
         follow.stream = Some(from as u8);
         follow.known = brick.committed;
         follow.is_copying = true;
-        if self.rules.lack(Rule::BasesEndCatchUps) {
+        if self.rules.lack(Rule::BaselinesEndCatchUps) {
             self.brick(at).disk.partial = None;
         }
         self.touch_log(at);
@@ -281,9 +284,9 @@ impl World<'_> {
                 brick.disk.log.set(op, entry);
             }
         }
-        // The base record that says so is at the end of the log.
-        if let Some(claimed) = brick.disk.partial.take() {
-            brick.disk.synced = brick.disk.synced.min(claimed);
+        // The baseline record that says so is at the end of the log.
+        if let Some(reported_to) = brick.disk.partial.take() {
+            brick.disk.synced = brick.disk.synced.min(reported_to);
         }
         let view = brick.view;
         self.touch_log(at);

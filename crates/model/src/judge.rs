@@ -29,11 +29,11 @@ pub(crate) const CLAIMS: [Claim; 6] = [
 /// The primary of the newest view has all writes that were acknowledged.
 fn nothing_is_lost(state: &State) -> bool {
     let group = state.plane.map().group;
-    let Some(seat) = group.primary() else {
+    let Some(replica) = group.primary() else {
         return true;
     };
-    let brick = &state.bricks[seat.at()];
-    let has_entered = brick.is_up && brick.life == seat.life && brick.view == group.view;
+    let brick = &state.bricks[replica.at()];
+    let has_entered = brick.is_up && brick.life == replica.life && brick.view == group.view;
     !has_entered || writes(state).all(|(op, write)| brick.disk.log.op_of(write) == Some(op))
 }
 
@@ -68,9 +68,11 @@ fn reads_are_linearizable(state: &State, rules: Rules) -> bool {
 /// Who is in sync in the newest view holds everything, in its place.
 fn members_hold_everything(state: &State) -> bool {
     let group = state.plane.map().group;
-    let mut members = group.in_sync().map(|seat| (seat, &state.bricks[seat.at()]));
-    members.all(|(seat, brick)| {
-        let is_there = brick.is_up && brick.life == seat.life;
+    let mut members = group
+        .in_sync()
+        .map(|replica| (replica, &state.bricks[replica.at()]));
+    members.all(|(replica, brick)| {
+        let is_there = brick.is_up && brick.life == replica.life;
         let has = |(op, write)| brick.disk.log.op_of(write) == Some(op);
         !is_there || brick.role == crate::map::Role::None || writes(state).all(has)
     })

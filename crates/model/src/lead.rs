@@ -101,11 +101,11 @@ impl World<'_> {
             Up::Join { view: joined } if joined == view && member.phase == Phase::Refused => {
                 self.begin(at, from);
             }
-            Up::Claim {
-                view: claimed,
+            Up::Summary {
+                view: reported_to,
                 log,
                 committed,
-            } if claimed == view && member.phase == Phase::Claiming => {
+            } if reported_to == view && member.phase == Phase::AwaitsSummary => {
                 self.begin_learner(at, from, log, committed);
             }
             Up::CopyDone { view: done } => {
@@ -116,7 +116,7 @@ impl World<'_> {
                 }
             }
             Up::Closed => self.fall_out(at, from, Phase::Unlinked),
-            Up::Refuse { .. } | Up::Join { .. } | Up::Claim { .. } => {}
+            Up::Refuse { .. } | Up::Join { .. } | Up::Summary { .. } => {}
         }
     }
 
@@ -148,8 +148,8 @@ impl World<'_> {
     pub(crate) fn ask_promotion(&mut self, at: usize, to: usize) {
         let brick = &mut self.state.bricks[at];
         brick.members[to].promotion = Promotion::Asked;
-        let seat = crate::Seat::new(to, brick.members[to].life);
-        self.state.plane.ask = Some((brick.view, seat));
+        let replica = crate::Replica::new(to, brick.members[to].life);
+        self.state.plane.ask = Some((brick.view, replica));
     }
 
     /// The member's stream broke, or it refused: what it was sent no longer counts.
@@ -177,7 +177,7 @@ impl World<'_> {
         }
         let (view, log, committed) = (brick.view, brick.disk.log, brick.committed);
         if brick.members[to].is_learner {
-            self.state.bricks[at].members[to].phase = Phase::Claiming;
+            self.state.bricks[at].members[to].phase = Phase::AwaitsSummary;
             self.state.stream_mut(at, to).send(Down::Ask { view });
             return;
         }

@@ -35,4 +35,4 @@ pub use action::Action;
 pub use model::{Found, Replication};
 pub use rule::{Rule, Rules};
 pub use scope::{Durability, Scope};
-pub use state::{Seat, State};
+pub use state::{Replica, State};

@@ -1,6 +1,6 @@
 //! What the control plane decides and bricks learn late: groups, changes under way, lives.
 
-use crate::state::{BRICKS, Seat};
+use crate::state::{BRICKS, Replica};
 use crate::{Rule, Rules};
 
 /// What a brick is to the partition.
@@ -73,7 +73,7 @@ pub struct Plane {
     /// The view whose primary has said that it accepts; 0: none that is under way.
     pub accepted: u8,
     /// A primary asks for a promotion: its view, and who.
-    pub ask: Option<(u8, Seat)>,
+    pub ask: Option<(u8, Replica)>,
     /// A new leader believes that nobody has a lease (only without rule `a proposed view only stops`).
     pub fears_nobody: bool,
     /// What was in memory is declared lost.
@@ -83,10 +83,10 @@ pub struct Plane {
 impl Group {
     /// The brick's role in that life.
     #[must_use]
-    pub fn role_of(&self, seat: Seat, rules: Rules) -> Role {
-        let place = self.places[seat.at()];
+    pub fn role_of(&self, replica: Replica, rules: Rules) -> Role {
+        let place = self.places[replica.at()];
         // Rule `members name an incarnation`: views name lives.
-        if place.life == seat.life || rules.lack(Rule::ViewsNameLives) {
+        if place.life == replica.life || rules.lack(Rule::ViewsNameLives) {
             place.role
         } else {
             Role::None
@@ -94,25 +94,25 @@ impl Group {
     }
 
     /// All members, with their roles.
-    pub fn members(&self) -> impl Iterator<Item = (Seat, Role)> + '_ {
+    pub fn members(&self) -> impl Iterator<Item = (Replica, Role)> + '_ {
         let all = self.places.iter().enumerate();
         let all = all.filter(|(_, place)| place.role != Role::None);
-        all.map(|(at, place)| (Seat::new(at, place.life), place.role))
+        all.map(|(at, place)| (Replica::new(at, place.life), place.role))
     }
 
     /// The members in sync.
-    pub fn in_sync(&self) -> impl Iterator<Item = Seat> + '_ {
+    pub fn in_sync(&self) -> impl Iterator<Item = Replica> + '_ {
         let members = self.members().filter(|(_, role)| role.is_in_sync());
-        members.map(|(seat, _)| seat)
+        members.map(|(replica, _)| replica)
     }
 
     /// The primary.
     #[must_use]
-    pub fn primary(&self) -> Option<Seat> {
+    pub fn primary(&self) -> Option<Replica> {
         let mut members = self.members();
         members
             .find(|(_, role)| *role == Role::Primary)
-            .map(|(seat, _)| seat)
+            .map(|(replica, _)| replica)
     }
 }
 
@@ -121,9 +121,9 @@ impl Map {
     #[must_use]
     pub fn fenced_by(&self, next: &Group, rules: Rules) -> [u8; BRICKS] {
         let mut fenced = [0; BRICKS];
-        let mut fence = |seat: Seat| {
-            if !next.role_of(seat, rules).is_in_sync() {
-                fenced[seat.at()] = seat.life;
+        let mut fence = |replica: Replica| {
+            if !next.role_of(replica, rules).is_in_sync() {
+                fenced[replica.at()] = replica.life;
             }
         };
         match &self.change {
@@ -134,7 +134,7 @@ impl Map {
             Some(change) => {
                 let before = change.fenced.iter().enumerate();
                 for (at, life) in before.filter(|(_, life)| **life > 0) {
-                    fence(Seat::new(at, *life));
+                    fence(Replica::new(at, *life));
                 }
                 change.group.in_sync().for_each(&mut fence);
                 self.group.in_sync().for_each(&mut fence);
@@ -167,8 +167,8 @@ impl Plane {
 
     /// Whether that is the brick's present life.
     #[must_use]
-    pub fn is_current(&self, seat: Seat) -> bool {
-        self.lives[seat.at()] == seat.life
+    pub fn is_current(&self, replica: Replica) -> bool {
+        self.lives[replica.at()] == replica.life
     }
 
     /// A newer version.

@@ -3,7 +3,7 @@
 use crate::map::{Change, Group, Map, Place, Plane, Role};
 use crate::scope::{Durability, Scope};
 use crate::state::{BRICKS, Brick, Left, Past};
-use crate::{Rule, Rules, Seat};
+use crate::{Replica, Rule, Rules};
 
 /// Who decides: it sees the bricks, and changes none of them.
 pub(crate) struct Leader<'a> {
@@ -16,8 +16,8 @@ pub(crate) struct Leader<'a> {
 }
 
 impl Leader<'_> {
-    const fn seat(&self, at: usize) -> Seat {
-        Seat::new(at, self.bricks[at].life)
+    const fn replica(&self, at: usize) -> Replica {
+        Replica::new(at, self.bricks[at].life)
     }
 
     /// A view of these members is proposed, as the map stands or as it stood in an older version.
@@ -57,7 +57,7 @@ impl Leader<'_> {
     }
 
     fn is_current(&self, at: usize, life: u8) -> bool {
-        self.rules.lack(Rule::ViewsNameLives) || self.plane.is_current(Seat::new(at, life))
+        self.rules.lack(Rule::ViewsNameLives) || self.plane.is_current(Replica::new(at, life))
     }
 
     /// The map has a change under way.
@@ -132,8 +132,8 @@ impl Leader<'_> {
             group: change.group,
             change: None,
         });
-        for seat in change.group.in_sync() {
-            self.hold(seat.at());
+        for replica in change.group.in_sync() {
+            self.hold(replica.at());
         }
     }
 
@@ -164,13 +164,13 @@ impl Leader<'_> {
     /// What a primary asked for is proposed, if it still holds.
     pub(crate) fn promote(&mut self) -> bool {
         let map = self.plane.map();
-        let Some((view, seat)) = self.plane.ask else {
+        let Some((view, replica)) = self.plane.ask else {
             return false;
         };
         let is_of_now = view == map.group.view || self.rules.lack(Rule::PromotionsNameViews);
-        let place = map.group.places[seat.at()];
-        let is_learner = place.role == Role::Learner && place.life == seat.life;
-        let is_current = self.plane.is_current(seat);
+        let place = map.group.places[replica.at()];
+        let is_learner = place.role == Role::Learner && place.life == replica.life;
+        let is_current = self.plane.is_current(replica);
         // Rule `members name an incarnation`: a learner that restarted is not the one that caught up.
         let is_any_life = self.rules.lack(Rule::PromotionsNameLives);
         if map.change.is_some() || !is_of_now || !(is_any_life || (is_learner && is_current)) {
@@ -184,11 +184,11 @@ impl Leader<'_> {
             places: map.group.places,
         };
         let life = if is_any_life {
-            self.plane.lives[seat.at()]
+            self.plane.lives[replica.at()]
         } else {
-            seat.life
+            replica.life
         };
-        group.places[seat.at()] = Place {
+        group.places[replica.at()] = Place {
             role: Role::Backup,
             life,
         };
@@ -200,9 +200,9 @@ impl Leader<'_> {
     /// All in-sync members of the last effective view are gone: whose log goes on?
     pub(crate) fn begin_again(&mut self) -> bool {
         let map = self.plane.map();
-        let is_live = |seat: Seat| {
-            let brick = &self.bricks[seat.at()];
-            self.plane.is_current(seat) && brick.lease.names.is_some()
+        let is_live = |replica: Replica| {
+            let brick = &self.bricks[replica.at()];
+            self.plane.is_current(replica) && brick.lease.names.is_some()
         };
         if map.group.in_sync().any(is_live) {
             return false;
@@ -240,15 +240,15 @@ impl Leader<'_> {
     }
 
     /// The member whose log goes on.
-    fn choose_log(&self, map: &Map) -> Option<Seat> {
+    fn choose_log(&self, map: &Map) -> Option<Replica> {
         let mut is_all = true;
         let mut is_enough = false;
-        let mut best: Option<((u8, u8), Seat)> = None;
+        let mut best: Option<((u8, u8), Replica)> = None;
         for former in map.group.in_sync() {
             let at = former.at();
             let brick = &self.bricks[at];
-            let seat = self.seat(at);
-            if seat.life <= former.life || !brick.is_up {
+            let replica = self.replica(at);
+            if replica.life <= former.life || !brick.is_up {
                 is_all = false;
                 continue;
             }
@@ -256,7 +256,7 @@ impl Leader<'_> {
             if brick.disk.partial.is_some() {
                 continue;
             }
-            let rank = ((brick.disk.log.last_view(), brick.disk.log.last()), seat);
+            let rank = ((brick.disk.log.last_view(), brick.disk.log.last()), replica);
             let is_better = best.is_none_or(|best| rank.0 > best.0);
             best = if is_better { Some(rank) } else { best };
             is_enough |= match self.scope.durability {
@@ -266,15 +266,20 @@ impl Leader<'_> {
             };
         }
         // Rule `a restart cuts nothing`: one log is enough only if it cannot have lost its end.
-        best.filter(|_| is_enough || is_all).map(|(_, seat)| seat)
+        best.filter(|_| is_enough || is_all)
+            .map(|(_, replica)| replica)
     }
 
     /// Who begins with nothing, once it is certain that nothing is left (rule `lost memory begins a generation`).
-    fn declare_lost(&self, map: &Map) -> Option<Seat> {
-        if map.group.in_sync().any(|seat| self.plane.is_current(seat)) {
+    fn declare_lost(&self, map: &Map) -> Option<Replica> {
+        if map
+            .group
+            .in_sync()
+            .any(|replica| self.plane.is_current(replica))
+        {
             return None;
         }
-        let mut present = map.group.in_sync().map(|former| self.seat(former.at()));
-        present.find(|seat| self.bricks[seat.at()].is_up)
+        let mut present = map.group.in_sync().map(|former| self.replica(former.at()));
+        present.find(|replica| self.bricks[replica.at()].is_up)
     }
 }

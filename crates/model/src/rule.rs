@@ -65,7 +65,7 @@ rules! {
     PromotionsNameLives "members name an incarnation" "a promotion is of one life",
     ViewsAreRemembered "acknowledged views are remembered" "a view that was acknowledged is remembered by whoever left the group",
     PendingGoesFirst "a learner begins with what is pending" "a learner's stream begins with what is pending",
-    BasesEndCatchUps "log summaries begin at a baseline" "a claim begins at a base record, written when a catch-up is complete",
+    BaselinesEndCatchUps "log summaries begin at a baseline" "a log summary begins at a baseline record, written when a catch-up is complete",
     ClocksAreRead "leases count from the request" "the lease is looked at before anything is done, also after a pause",
     MemoryIsDeclaredLost "lost memory begins a generation" "a memory partition that crashed is declared lost, and never goes on silently",
 }

@@ -409,7 +409,7 @@ impl Scope {
                 reconnects: 1,
                 ..one
             }),
-            Rule::BasesEndCatchUps => Self {
+            Rule::BaselinesEndCatchUps => Self {
                 proposed: &[(C, 2)],
                 faulty: C,
                 ..learner.with(Left {

@@ -11,14 +11,14 @@ pub(crate) const VIEWS_MAX: usize = 8;
 
 /// A brick in one of its lives, which are counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Seat {
+pub struct Replica {
     /// The brick.
     pub brick: u8,
     /// The life; 0: nobody.
     pub life: u8,
 }
 
-impl Seat {
+impl Replica {
     pub(crate) const fn new(at: usize, life: u8) -> Self {
         Self {
             brick: at as u8,
@@ -40,7 +40,7 @@ pub struct State {
     pub streams: [Stream; BRICKS * BRICKS],
     /// The control plane.
     pub plane: Plane,
-    /// What clients were told; the judges' memory.
+    /// What clients were told; the checkers' memory.
     pub past: Past,
     /// What may still happen.
     pub left: Left,
@@ -60,7 +60,7 @@ pub struct Brick {
     /// Its role there.
     pub role: Role,
     /// The primary there.
-    pub primary: Seat,
+    pub primary: Replica,
     /// A change is under way that names another primary.
     pub is_handing_over: bool,
     /// The highest view for which it stopped.
@@ -107,7 +107,7 @@ pub struct Follow {
     /// The brick whose stream is followed.
     pub stream: Option<u8>,
     /// The brick that was told what a learner holds, and has not answered.
-    pub claimed: Option<u8>,
+    pub reported_to: Option<u8>,
     /// The view that began here.
     pub begun: u8,
     /// How far the primary has committed.
@@ -146,7 +146,7 @@ pub enum Phase {
     /// It refused.
     Refused,
     /// It was asked what it holds.
-    Claiming,
+    AwaitsSummary,
     /// It gets all records.
     Streaming,
 }
@@ -261,7 +261,7 @@ pub enum Up {
         view: u8,
     },
     /// What a learner holds.
-    Claim {
+    Summary {
         /// The view.
         view: u8,
         /// Its log, as far as it may be claimed.
@@ -354,8 +354,8 @@ impl State {
     }
 
     /// The brick in its present life.
-    pub(crate) fn seat(&self, at: usize) -> Seat {
-        Seat::new(at, self.bricks[at].life)
+    pub(crate) fn replica(&self, at: usize) -> Replica {
+        Replica::new(at, self.bricks[at].life)
     }
 }
 

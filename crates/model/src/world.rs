@@ -252,7 +252,7 @@ impl World<'_> {
     pub(crate) fn disconnect(&mut self, from: usize, to: usize) {
         let follow = &mut self.state.bricks[to].follow;
         let peer = Some(from as u8);
-        if follow.stream == peer || follow.claimed == peer {
+        if follow.stream == peer || follow.reported_to == peer {
             self.detach(to);
         }
         // Rule `votes belong to a stream`: late votes are of a stream that is gone.

@@ -42,7 +42,7 @@ needed! {
     promotions_name_lives PromotionsNameLives,
     views_are_remembered ViewsAreRemembered,
     pending_goes_first PendingGoesFirst,
-    bases_end_catch_ups BasesEndCatchUps,
+    bases_end_catch_ups BaselinesEndCatchUps,
     clocks_are_read ClocksAreRead,
     memory_is_declared_lost MemoryIsDeclaredLost,
 }

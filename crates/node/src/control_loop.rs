@@ -18,13 +18,13 @@ use crate::log_writer::{LogWriter, Report};
 use crate::member::{ClusterMember, First};
 use crate::message::Message;
 use crate::peer::{
-    Consequence, HandshakeRefused, Hello, Introduction, Welcome, consequence, judge,
+    Consequence, HandshakeRefused, Hello, Introduction, Welcome, admit, consequence,
 };
 use crate::register::TakenIn;
 use crate::storage::{self, Stored};
 use brickyard_brick::ControlRequest;
 use brickyard_metadata::{Catalog, Change, ClusterId, NodeKey};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_store::Disk;
 use brickyard_types::Incarnation;
 use std::collections::{BTreeSet, VecDeque};
@@ -323,21 +323,21 @@ impl<H: ControlIo> ControlLoop<H> {
     }
 
     /// A brick wants a stream.
-    pub fn on_dial(&mut self, brick: usize, peer: Seat) {
+    pub fn on_dial(&mut self, brick: usize, peer: Replica) {
         if let Phase::Member(member) = &mut self.phase {
             member.on_dial(brick, peer, &mut self.common);
         }
     }
 
     /// A stream that a brick wanted is there.
-    pub fn on_stream(&mut self, own: Seat, peer: Seat) {
+    pub fn on_stream(&mut self, own: Replica, peer: Replica) {
         if let Phase::Member(member) = &mut self.phase {
             member.on_stream(own, peer);
         }
     }
 
     /// There is none; the brick says so again if it still wants one.
-    pub fn on_no_stream(&mut self, own: Seat, peer: Seat) {
+    pub fn on_no_stream(&mut self, own: Replica, peer: Replica) {
         if let Phase::Member(member) = &mut self.phase {
             member.on_no_stream(self.common.host.now(), own, peer);
         }
@@ -352,9 +352,9 @@ impl<H: ControlIo> ControlLoop<H> {
     ///
     /// # Errors
     /// Why not.
-    pub fn judge(&self, hello: &Hello) -> Result<(), HandshakeRefused> {
+    pub fn admit(&self, hello: &Hello) -> Result<(), HandshakeRefused> {
         let introduction = self.common.host.introduction();
-        judge(hello, introduction, self.member(), &self.common)
+        admit(hello, introduction, self.member(), &self.common)
     }
 
     /// A node that was dialed took the connection.

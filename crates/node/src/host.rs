@@ -15,7 +15,7 @@ use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_control::message::Drained;
 use brickyard_metadata::{Catalog, CatalogVersion, Registration};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_store::Disk;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
 use std::io;
@@ -68,7 +68,7 @@ pub enum ToBrick {
         version: u64,
     },
     /// What does the log hold?
-    WantClaims(u64),
+    WantSummaries(u64),
 }
 
 impl ToBrick {
@@ -80,7 +80,7 @@ impl ToBrick {
             Self::Catalog(catalog) => Event::Catalog(catalog),
             Self::Registered(incarnation) => Event::Registered(incarnation),
             Self::Lease { until, version } => Event::Lease { until, version },
-            Self::WantClaims(token) => Event::WantClaims(token),
+            Self::WantSummaries(token) => Event::WantSummaries(token),
         }
     }
 }
@@ -122,7 +122,7 @@ pub trait Host {
 
     /// Connects a brick of this node to one of another; [`crate::ClusterMember::on_stream`] or
     /// [`crate::ClusterMember::on_no_stream`] tells what came of it.
-    fn dial(&mut self, own: Seat, peer: Seat, connection: u64, address: HostPort);
+    fn dial(&mut self, own: Replica, peer: Replica, connection: u64, address: HostPort);
 
     /// How many bricks run here; 0 until they have read their logs.
     fn bricks(&self) -> usize;

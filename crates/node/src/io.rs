@@ -16,7 +16,7 @@ use crate::host::ToBrick;
 use brickyard_brick::{
     Accepted, ConnectionId, ControlRequest, Direction, Event, Forward, LinkId, Port,
 };
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
 use std::io;
 use std::time::Duration;
@@ -199,9 +199,9 @@ pub enum ToLoop<S> {
 #[derive(Debug)]
 pub struct Stream<S> {
     /// The brick here.
-    pub own: Seat,
+    pub own: Replica,
     /// The brick there.
-    pub peer: Seat,
+    pub peer: Replica,
     /// Who dialed.
     pub direction: Direction,
     /// Drawn by the one that dialed.
@@ -216,7 +216,7 @@ pub enum Ask {
     /// A request of the brick, with its token.
     Request(u64, ControlRequest),
     /// A stream to a brick of another node.
-    Dial(Seat),
+    Dial(Replica),
 }
 
 /// What a loop has come to at the end of a turn, when its replies have left.

@@ -81,7 +81,7 @@ impl Lead {
                     controller.on_leader_contact(now, from, reply);
                 }
             }
-            ToLeader::Report(report) if Some(report.seat.member.node) == from => {
+            ToLeader::Report(report) if Some(report.replica.member.node) == from => {
                 controller.on_report(report);
             }
             ToLeader::Promote(ask) if Some(ask.primary.member.node) == from => {
@@ -96,13 +96,13 @@ impl Lead {
             ToLeader::Rest(ask) if Some(ask.primary.member.node) == from => {
                 controller.on_rest(ask);
             }
-            ToLeader::Returned(report) if Some(report.seat.member.node) == from => {
+            ToLeader::Returned(report) if Some(report.replica.member.node) == from => {
                 controller.on_returned(now, report);
             }
-            ToLeader::Load(report) if Some(report.seat.member.node) == from => {
+            ToLeader::Load(report) if Some(report.replica.member.node) == from => {
                 controller.on_load(now, report);
             }
-            ToLeader::Small(report) if Some(report.seat.member.node) == from => {
+            ToLeader::Small(report) if Some(report.replica.member.node) == from => {
                 controller.on_small(now, &report);
             }
             ToLeader::Drain(ask) if Some(ask.node) == from => {

@@ -32,7 +32,6 @@ mod agreement;
 mod bootstrap;
 mod brick_loop;
 mod changes;
-mod claims;
 mod control_loop;
 #[doc(hidden)]
 pub mod decoders;
@@ -50,6 +49,7 @@ mod message;
 pub mod peer;
 pub mod recovery;
 mod register;
+mod reports;
 pub mod storage;
 mod streams;
 

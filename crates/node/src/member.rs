@@ -7,7 +7,6 @@
 
 use crate::agreement::{Agreement, Happened};
 use crate::changes::{ChangeOrigin, Changes};
-use crate::claims;
 use crate::discovery;
 use crate::entry::Entry;
 use crate::host::{Common, Host, Source, Target, ToBrick, Urgency};
@@ -17,13 +16,14 @@ use crate::log_writer::Report;
 use crate::message::Message;
 use crate::raft_id;
 use crate::register::{RegistrationRequest, SeedContact, is_removed, other_number, own_node};
+use crate::reports;
 use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
 use brickyard_consensus::{Consensus, ConsensusConfig, RecoveredState};
 use brickyard_control::LeaderContact;
 use brickyard_control::message::{Superseded, ToLeader, ToNode};
 use brickyard_metadata::{Catalog, Change, Outcome};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
 use std::sync::Arc;
 use std::time::Duration;
@@ -397,7 +397,7 @@ impl ClusterMember {
                     let brick = brick.0;
                     common
                         .host
-                        .tell(brick as usize, ToBrick::WantClaims(u64::from(brick)));
+                        .tell(brick as usize, ToBrick::WantSummaries(u64::from(brick)));
                 }
             }
             ToNode::Changed(changed) => {
@@ -453,7 +453,9 @@ impl ClusterMember {
         request: ControlRequest,
         common: &mut Common<H>,
     ) {
-        let Some(own) = self.seat(brick) else { return };
+        let Some(own) = self.replica(brick) else {
+            return;
+        };
         let Some(catalog) = self.catalog.clone() else {
             return;
         };
@@ -462,37 +464,37 @@ impl ClusterMember {
                 partition,
                 view,
                 learner,
-            } => claims::promote(&catalog, own, partition, view, learner),
+            } => reports::promote(&catalog, own, partition, view, learner),
             ControlRequest::Evict {
                 partition,
                 view,
                 backup,
-            } => claims::evict(&catalog, own, partition, view, backup),
+            } => reports::evict(&catalog, own, partition, view, backup),
             ControlRequest::Split {
                 partition,
                 view,
                 begun_at,
-            } => claims::split(&catalog, own, partition, view, begun_at),
-            ControlRequest::Rest(rest) => vec![claims::rest(own, rest)],
-            ControlRequest::Load(load) => vec![claims::load(own, load)],
-            ControlRequest::Small(small) => vec![claims::small(own, small)],
-            ControlRequest::Claims(held) => {
-                let tail = claims::Tail {
+            } => reports::split(&catalog, own, partition, view, begun_at),
+            ControlRequest::Rest(rest) => vec![reports::rest(own, rest)],
+            ControlRequest::Load(load) => vec![reports::load(own, load)],
+            ControlRequest::Small(small) => vec![reports::small(own, small)],
+            ControlRequest::Summaries(held) => {
+                let tail = reports::Tail {
                     is_sure: common.is_tail_sure,
                     is_cut: common.is_end_cut,
                 };
-                claims::reports(&catalog, own, held, tail)
+                reports::reports(&catalog, own, held, tail)
             }
             ControlRequest::Returned {
                 table,
                 since,
-                claims,
+                summaries,
             } => {
-                let tail = claims::Tail {
+                let tail = reports::Tail {
                     is_sure: common.is_tail_sure,
                     is_cut: common.is_end_cut,
                 };
-                claims::returned(&catalog, own, (table, since), claims, tail)
+                reports::returned(&catalog, own, (table, since), summaries, tail)
             }
             ControlRequest::Change(_)
             | ControlRequest::Authenticate { .. }
@@ -504,19 +506,19 @@ impl ClusterMember {
     }
 
     /// A brick wants a stream.
-    pub fn on_dial<H: Host>(&mut self, brick: usize, peer: Seat, common: &mut Common<H>) {
-        if let (Some(own), Some(catalog)) = (self.seat(brick), &self.catalog) {
+    pub fn on_dial<H: Host>(&mut self, brick: usize, peer: Replica, common: &mut Common<H>) {
+        if let (Some(own), Some(catalog)) = (self.replica(brick), &self.catalog) {
             self.streams.dial(own, peer, catalog, &mut common.host);
         }
     }
 
     /// A stream that a brick wanted is there.
-    pub fn on_stream(&mut self, own: Seat, peer: Seat) {
+    pub fn on_stream(&mut self, own: Replica, peer: Replica) {
         self.streams.on_dialed(own, peer);
     }
 
     /// There is none; the brick says so again if it still wants one.
-    pub fn on_no_stream(&mut self, now: Instant, own: Seat, peer: Seat) {
+    pub fn on_no_stream(&mut self, now: Instant, own: Replica, peer: Replica) {
         self.streams.on_failed(now, own, peer);
     }
 
@@ -542,10 +544,10 @@ impl ClusterMember {
     pub fn admit_stream<H: Host>(
         &self,
         dialer: Option<NodeId>,
-        from: Seat,
-        to: Seat,
+        from: Replica,
+        to: Replica,
         common: &Common<H>,
-    ) -> Result<(), Seat> {
+    ) -> Result<(), Replica> {
         let catalog = self.catalog.as_ref().ok_or(to)?;
         let is_mine = to.member.node == self.me && self.incarnation == Some(to.incarnation);
         if !is_mine || !catalog.is_current(to) || common.host.bricks() == 0 {
@@ -557,9 +559,9 @@ impl ClusterMember {
         Ok(())
     }
 
-    fn seat(&self, brick: usize) -> Option<Seat> {
+    fn replica(&self, brick: usize) -> Option<Replica> {
         let node = self.catalog.as_ref()?.node(self.me)?;
-        (Some(node.incarnation) == self.incarnation).then(|| node.seat(BrickId(brick as u32)))
+        (Some(node.incarnation) == self.incarnation).then(|| node.replica(BrickId(brick as u32)))
     }
 
     /// Carries out everything that the last input came to.
@@ -698,15 +700,16 @@ impl ClusterMember {
         if common.is_tail_sure || common.host.bricks() == 0 {
             return;
         }
-        let is_own = |seat: &Seat| seat.member.node == self.me;
+        let is_own = |replica: &Replica| replica.member.node == self.me;
         let mut groups = catalog.tables().flat_map(|table| table.map.groups());
         let is_in_sync = groups.all(|group| {
             let change = group.change.as_deref();
-            let seats = group
+            let replicas = group
                 .members()
                 .chain(change.iter().flat_map(|it| it.in_sync()));
-            let mut own = seats.filter(is_own);
-            own.all(|seat| seat.incarnation == incarnation) && !group.learners.iter().any(is_own)
+            let mut own = replicas.filter(is_own);
+            own.all(|replica| replica.incarnation == incarnation)
+                && !group.learners.iter().any(is_own)
         });
         if is_in_sync {
             common.is_tail_sure = true;

@@ -63,7 +63,7 @@ impl Host for Alone {
 
     fn introduce(&mut self, _me: NodeId, _incarnation: Incarnation) {}
 
-    fn dial(&mut self, _own: Seat, _peer: Seat, _connection: u64, _address: HostPort) {}
+    fn dial(&mut self, _own: Replica, _peer: Replica, _connection: u64, _address: HostPort) {}
 
     fn bricks(&self) -> usize {
         self.bricks

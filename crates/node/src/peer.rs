@@ -4,7 +4,7 @@
 //! connect to and when, on which connection something goes.
 //!
 //! ```text
-//!  dials  ── Hello ──▶   judge      every message of the control plane: Raft, leases, changes, forming
+//!  dials  ── Hello ──▶   admit      every message of the control plane: Raft, leases, changes, forming
 //!         ◀─ Answer ──              (welcome, or why not)
 //!         ◀─ frames ─▶              or, for a stream of bricks: whatever bricks say to one another
 //! ```
@@ -16,12 +16,13 @@
 //! Not here: bytes on sockets, and how long anything takes (`server`, `sim`); what the messages mean (`member`, `bootstrap`);
 //! what is on a brick's stream (`brick`).
 
+mod admit;
 mod contacts;
 mod frame;
 mod hello;
-mod judge;
 mod redial;
 
+pub use admit::{Consequence, admit, consequence};
 pub use contacts::{Contacts, Wires};
 pub use frame::{
     FrameHeader, HEADER_BYTES, HELLO_BYTES_MAX, MESSAGE_BYTES_MAX, PeerFrameError, frame,
@@ -30,5 +31,4 @@ pub use frame::{
 pub use hello::{
     Answer, ConnectionKind, HandshakeRefused, Hello, Introduction, Unreadable, Welcome,
 };
-pub use judge::{Consequence, consequence, judge};
 pub use redial::{ANSWER, CONNECT, Greeted, Redial, STRANGERS_MAX, WRITE, on_answer, on_hello};

@@ -84,7 +84,7 @@ fn replay<D: Disk>(
     };
     let mut opened = store::open(disk.clone(), config.clone(), &needs_values, &mut visit)?;
     let mut recovery = recovery.into_inner();
-    read_tails(&mut recovery, &mut opened);
+    read_suffixes(&mut recovery, &mut opened);
     for damage in damages {
         recovery.on_damage(damage);
     }
@@ -101,15 +101,15 @@ fn replay<D: Disk>(
 }
 
 /// Reads what the brick needs whole and hint files know in part.
-fn read_tails<D: Disk>(recovery: &mut LogReplay, opened: &mut Opened<D>) {
+fn read_suffixes<D: Disk>(recovery: &mut LogReplay, opened: &mut Opened<D>) {
     let end = opened.report.end;
-    for position in recovery.tails_wanted() {
+    for position in recovery.suffixes_wanted() {
         let Position { segment, offset } = position;
         match opened.reader.scan_chunk(segment, offset, 1, end) {
             Ok(chunk) => {
                 let found = chunk.records().find(|(at, _)| *at == position);
                 if let Some((_, record)) = found {
-                    recovery.on_tail(position, &record);
+                    recovery.on_suffix(position, &record);
                 }
             }
             Err(error) => tracing::warn!(%position, %error, "a record cannot be read"),
@@ -174,7 +174,7 @@ fn partitions_of(brick: BrickId, catalog: &Catalog) -> impl Iterator<Item = Part
             .iter()
             .zip(table.map.groups());
         leaves
-            .filter(move |(_, group)| group.members().any(|seat| seat.member.brick == brick))
+            .filter(move |(_, group)| group.members().any(|replica| replica.member.brick == brick))
             .map(|(leaf, _)| leaf.partition)
     })
 }

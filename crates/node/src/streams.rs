@@ -2,7 +2,7 @@
 
 use crate::host::{Host, peer_address};
 use brickyard_metadata::Catalog;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::Instant;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ struct Attempt {
 #[derive(Debug)]
 pub(crate) struct Streams {
     /// By who dials and who is dialed.
-    attempts: BTreeMap<(Seat, Seat), Attempt>,
+    attempts: BTreeMap<(Replica, Replica), Attempt>,
     /// Names connections, all of this process differently (rule `votes belong to a stream`).
     next: u64,
 }
@@ -36,7 +36,13 @@ impl Streams {
     }
 
     /// A brick wants a stream; it says so again and again.
-    pub(crate) fn dial(&mut self, own: Seat, peer: Seat, catalog: &Catalog, host: &mut impl Host) {
+    pub(crate) fn dial(
+        &mut self,
+        own: Replica,
+        peer: Replica,
+        catalog: &Catalog,
+        host: &mut impl Host,
+    ) {
         let now = host.now();
         let new = Attempt {
             is_running: false,
@@ -59,12 +65,12 @@ impl Streams {
     }
 
     /// A stream that was dialed is there.
-    pub(crate) fn on_dialed(&mut self, own: Seat, peer: Seat) {
+    pub(crate) fn on_dialed(&mut self, own: Replica, peer: Replica) {
         self.attempts.remove(&(own, peer));
     }
 
     /// There is none; a pause, then again if the brick still wants it.
-    pub(crate) fn on_failed(&mut self, now: Instant, own: Seat, peer: Seat) {
+    pub(crate) fn on_failed(&mut self, now: Instant, own: Replica, peer: Replica) {
         if let Some(attempt) = self.attempts.get_mut(&(own, peer)) {
             attempt.is_running = false;
             attempt.not_before = now + attempt.pause;

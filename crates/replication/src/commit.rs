@@ -11,7 +11,7 @@ use crate::partition::Partition;
 use crate::ready::Ready;
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{LogMark, Role, Turn};
+use crate::{LogMark, Role, Sequence};
 
 /// What committing looks at, and what it may change.
 pub(crate) struct Settling<'a> {
@@ -58,13 +58,13 @@ fn commit_as_primary(
     if !it.leads() {
         return;
     }
-    let Some(turn) = voted(it, links) else {
+    let Some(sequence) = voted(it, links) else {
         return;
     };
     let own = own.reached(it.durability);
     let entries = it.log.pending.iter();
     let count = entries
-        .take_while(|entry| entry.turn <= turn && entry.mark <= own)
+        .take_while(|entry| entry.sequence <= sequence && entry.mark <= own)
         .count();
     if count > 0 {
         it.commit(count, ready);
@@ -91,8 +91,8 @@ fn commit_as_follower(it: &mut Partition, own: &mut OwnLog, ready: &mut Ready) {
 /// Up to which turn all members whose vote is required have voted; `None` if one has not since its stream
 /// began. Without such members: any that was flushed. (What was not flushed must not commit even then: a
 /// learner's stream would miss it.)
-fn voted(it: &Partition, links: &Links) -> Option<Turn> {
-    let mut least = Turn(Turn::NEVER.0 - 1);
+fn voted(it: &Partition, links: &Links) -> Option<Sequence> {
+    let mut least = Sequence(Sequence::NEVER.0 - 1);
     // Rule `learner votes before promotion`: a learner counts from the end of its catch-up on.
     for member in it.lead.members.iter().filter(|it| it.is_required) {
         // Rule `votes cover what was appended`: one that refused is not streaming, and its votes do not count.
@@ -100,7 +100,7 @@ fn voted(it: &Partition, links: &Links) -> Option<Turn> {
             return None;
         };
         let link = links.get(member.link?)?;
-        assert_eq!(link.peer, member.seat, "a vote of another member");
+        assert_eq!(link.peer, member.replica, "a vote of another member");
         let vote = link.sender.voted.at(it.durability);
         // Rules `votes belong to a stream` and `uncommitted ops are voted for again`: only votes for what was sent in
         // this view and on this stream, the inherited entries included.

@@ -1,6 +1,6 @@
 //! What a replicator is told at its start.
 
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use std::time::Duration;
 
 /// What a replicator is told at its start.
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct ReplicatorConfig {
     /// This brick, in this life; incarnation 0 until it is registered
     /// ([`Replicator::set_me`](crate::Replicator::set_me)).
-    pub me: Seat,
+    pub me: Replica,
     /// A required member that does not vote for so long, while something waits for it, is to be evicted.
     pub eviction_timeout: Duration,
     /// How long after a refusal, or a refused append, it is tried again.
@@ -29,9 +29,9 @@ pub struct ReplicatorConfig {
 }
 
 impl ReplicatorConfig {
-    /// The defaults for this seat.
+    /// The defaults for this replica.
     #[must_use]
-    pub const fn new(me: Seat) -> Self {
+    pub const fn new(me: Replica) -> Self {
         Self {
             me,
             eviction_timeout: Duration::from_secs(5),

@@ -9,7 +9,7 @@ pub(crate) use host::FakeHost;
 
 use crate::frame::FrameError;
 use crate::{Demand, Direction, LinkId, LogMark, Outbox, Ready, Replicator, Restored, Want};
-use brickyard_routing::{Group, Member, NodeId, Seat, ViewChange};
+use brickyard_routing::{Group, Member, NodeId, Replica, ViewChange};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, TableId, View};
 use std::collections::VecDeque;
@@ -29,8 +29,8 @@ pub(crate) struct Brick {
 }
 
 /// The brick with this number, in a life.
-pub(crate) fn seat_in(number: usize, life: u64) -> Seat {
-    Seat {
+pub(crate) fn replica_in(number: usize, life: u64) -> Replica {
+    Replica {
         member: Member {
             node: NodeId(number as u32),
             brick: BrickId(0),
@@ -40,8 +40,8 @@ pub(crate) fn seat_in(number: usize, life: u64) -> Seat {
 }
 
 /// The brick with this number, in its first life.
-pub(crate) fn seat(number: usize) -> Seat {
-    seat_in(number, 1)
+pub(crate) fn replica(number: usize) -> Replica {
+    replica_in(number, 1)
 }
 
 /// A group of bricks in their first lives.
@@ -49,9 +49,9 @@ pub(crate) fn group(view: u32, primary: usize, backups: &[usize], learners: &[us
     Group {
         view: View(view),
         generation: 1,
-        primary: seat(primary),
-        backups: backups.iter().map(|it| seat(*it)).collect(),
-        learners: learners.iter().map(|it| seat(*it)).collect(),
+        primary: replica(primary),
+        backups: backups.iter().map(|it| replica(*it)).collect(),
+        learners: learners.iter().map(|it| replica(*it)).collect(),
         change: None,
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn changing(now: &Group, next: &Group, fenced: &[usize]) -> Group {
             primary: next.primary,
             backups: next.backups.clone(),
             learners: next.learners.clone(),
-            fenced: fenced.iter().map(|it| seat(*it)).collect(),
+            fenced: fenced.iter().map(|it| replica(*it)).collect(),
             generation: next.generation,
             proposed_at: 1,
         })),
@@ -88,8 +88,8 @@ pub(crate) fn header(kind: Kind, partition: PartitionId, view: u32, op: u64, kno
 }
 
 impl Brick {
-    pub(crate) fn new(seat: Seat) -> Self {
-        let config = crate::ReplicatorConfig::new(seat);
+    pub(crate) fn new(replica: Replica) -> Self {
+        let config = crate::ReplicatorConfig::new(replica);
         let mut core = Replicator::new(config.clone());
         core.lease(true);
         Self {
@@ -149,7 +149,7 @@ impl Brick {
     pub(crate) fn on_link(
         &mut self,
         link: LinkId,
-        peer: Seat,
+        peer: Replica,
         direction: Direction,
         connection: u64,
     ) {
@@ -185,7 +185,7 @@ impl Brick {
     }
 
     pub(crate) fn restore(&mut self, partition: PartitionId, restored: &Restored<Vec<u8>>) {
-        for found in &restored.tail {
+        for found in &restored.suffix {
             let header = header(Kind::Put, partition, found.view.0, found.op.0, 0);
             self.host.hold(&header, &found.payload);
         }
@@ -239,7 +239,7 @@ impl Brick {
     }
 
     /// Whatever may commit does, whether anything has happened to it or not.
-    pub(crate) fn look_again(&mut self) {
+    pub(crate) fn check_again(&mut self) {
         self.core.lease(false);
         self.core.lease(true);
         self.append();

@@ -13,12 +13,12 @@ use crate::partition::Partition;
 use crate::ready::{Action, Ready};
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{LogMark, Turn};
+use crate::{LogMark, Sequence};
 use brickyard_types::{Durability, View};
 
 /// What the end of a turn looks at, and what it may change.
 pub(crate) struct Flush<'a> {
-    pub(crate) turn: Turn,
+    pub(crate) sequence: Sequence,
     pub(crate) partitions: &'a mut Slots,
     pub(crate) links: &'a mut Links,
     pub(crate) own: &'a mut OwnLog,
@@ -31,7 +31,7 @@ pub(crate) struct Beginning<'a> {
     pub(crate) it: &'a mut Partition,
     /// Its place among the members.
     pub(crate) at: usize,
-    pub(crate) turn: Turn,
+    pub(crate) sequence: Sequence,
     pub(crate) links: &'a mut Links,
     pub(crate) ready: &'a mut Ready,
 }
@@ -59,19 +59,19 @@ impl Flush<'_> {
             for at in 0..it.lead.members.len() {
                 let member = &it.lead.members[at];
                 let (phase, is_learner) = (&member.phase, member.is_learner);
-                let is_claimed = matches!(phase, Phase::Claimed(_));
-                if !is_claimed && *phase != Phase::Due {
+                let has_summary = matches!(phase, Phase::Summarized(_));
+                if !has_summary && *phase != Phase::Due {
                     continue;
                 }
                 let mut beginning = Beginning {
                     it,
                     at,
-                    turn: self.turn,
+                    sequence: self.sequence,
                     links: self.links,
                     ready: self.ready,
                 };
                 match is_learner {
-                    true if is_claimed => beginning.begin_learner(),
+                    true if has_summary => beginning.begin_learner(),
                     true => beginning.ask_learner(),
                     false => beginning.begin_backup(),
                 }
@@ -81,7 +81,7 @@ impl Flush<'_> {
     }
 
     fn send_records(&mut self) {
-        let turn = self.turn;
+        let sequence = self.sequence;
         let mut dirty = std::mem::take(&mut self.work.dirty);
         for slot in dirty.drain(..) {
             let Some(it) = self.partitions.get_mut(slot) else {
@@ -94,11 +94,15 @@ impl Flush<'_> {
             let count = it.lead.unsent;
             let from = it.log.pending.len() - count;
             if count > 0 {
-                send_new(it, from, turn, self.links, self.ready);
+                send_new(it, from, sequence, self.links, self.ready);
             }
             for entry in it.log.pending.range_mut(from..) {
-                assert!(entry.turn == Turn::NEVER, "op {} was sent", entry.op);
-                entry.turn = turn;
+                assert!(
+                    entry.sequence == Sequence::NEVER,
+                    "op {} was sent",
+                    entry.op
+                );
+                entry.sequence = sequence;
             }
             it.lead.unsent = 0;
             let mark = it.log.pending.back().map_or(LogMark::NONE, |it| it.mark);
@@ -141,13 +145,21 @@ impl Flush<'_> {
             };
             link.sender.is_touched = false;
             let needs_vote = std::mem::take(&mut link.sender.needs_vote);
-            let number = if needs_vote { self.turn } else { Turn(0) };
-            self.ready.turn(id, number, &link.sender.commits);
+            let number = if needs_vote {
+                self.sequence
+            } else {
+                Sequence(0)
+            };
+            self.ready.sequence(id, number, &link.sender.commits);
             link.sender.commits.clear();
             if needs_vote {
                 // What the receiver checks: turns rise.
-                assert!(self.turn > link.sender.sent, "turn {} again", self.turn);
-                link.sender.sent = self.turn;
+                assert!(
+                    self.sequence > link.sender.sent,
+                    "turn {} again",
+                    self.sequence
+                );
+                link.sender.sent = self.sequence;
             }
         }
         self.links.put_touched(touched);
@@ -158,7 +170,7 @@ impl Flush<'_> {
         let (appended, synced) = (self.own.appended, self.own.synced);
         for link in self.links.iter_mut().filter(|it| !it.is_stale) {
             let receiver = &mut link.receiver;
-            if receiver.received == Turn(0) && receiver.done.is_empty() {
+            if receiver.received == Sequence(0) && receiver.done.is_empty() {
                 continue;
             }
             while let Some(&(mark, partition, view, durability)) = receiver.done.front() {
@@ -188,12 +200,12 @@ impl Flush<'_> {
 }
 
 /// Sends the entries from the place `from` on to every member that has those before.
-fn send_new(it: &Partition, from: usize, turn: Turn, links: &mut Links, ready: &mut Ready) {
+fn send_new(it: &Partition, from: usize, sequence: Sequence, links: &mut Links, ready: &mut Ready) {
     let (first, count) = (it.log.pending[from].op, it.log.pending.len() - from);
     for member in &it.lead.members {
         match member.phase {
             // It got the whole list in this turn.
-            Phase::Streaming { since } if since < turn => {}
+            Phase::Streaming { since } if since < sequence => {}
             _ => continue,
         }
         let Some(link) = links.of(member) else {
@@ -207,7 +219,7 @@ fn send_new(it: &Partition, from: usize, turn: Turn, links: &mut Links, ready: &
         });
         link.sender.needs_vote = true;
         if member.is_required {
-            link.sender.waiting[level(it.durability)].push_back((turn, it.slot));
+            link.sender.waiting[level(it.durability)].push_back((sequence, it.slot));
         }
         let id = link.id;
         links.touch(id);
@@ -235,7 +247,7 @@ impl Beginning<'_> {
         link.sender.needs_vote = true;
         let id = link.id;
         self.links.touch(id);
-        member.phase = Phase::Claiming;
+        member.phase = Phase::AwaitsSummary;
     }
 
     /// Sends all that is pending to a member, whose votes count from this turn on.
@@ -243,7 +255,7 @@ impl Beginning<'_> {
         let Self {
             it,
             at,
-            turn,
+            sequence,
             links,
             ready,
         } = self;
@@ -263,9 +275,9 @@ impl Beginning<'_> {
             });
         }
         link.sender.needs_vote = true;
-        link.sender.waiting[level(it.durability)].push_back((*turn, it.slot));
+        link.sender.waiting[level(it.durability)].push_back((*sequence, it.slot));
         links.touch(id);
-        member.phase = Phase::Streaming { since: *turn };
+        member.phase = Phase::Streaming { since: *sequence };
     }
 }
 

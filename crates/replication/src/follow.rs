@@ -3,16 +3,16 @@
 //! Everything here comes from a peer. What may come and is not wanted is refused; what no correct peer sends
 //! is an error, and the owner closes the link. Nothing panics, and nothing committed is cut.
 
-use crate::claim::ViewStart;
 use crate::frame::{Begin, Commits, FrameError, Reason, Refuse};
 use crate::links::Links;
 use crate::own_log::OwnLog;
 use crate::partition::Partition;
 use crate::ready::{Action, Ready, Received};
 use crate::slots::Slots;
+use crate::summary::ViewStart;
 use crate::work::Work;
-use crate::{LinkId, PreparedRecord, Role, Turn};
-use brickyard_routing::Seat;
+use crate::{LinkId, PreparedRecord, Role, Sequence};
+use brickyard_routing::Replica;
 use brickyard_types::record::{self, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, View};
 
@@ -111,7 +111,11 @@ impl Inflow<'_> {
     }
 
     /// A turn of the sender is complete.
-    pub(crate) fn on_turn(&mut self, turn: Turn, commits: Commits<'_>) -> Result<(), FrameError> {
+    pub(crate) fn on_sequence(
+        &mut self,
+        sequence: Sequence,
+        commits: Commits<'_>,
+    ) -> Result<(), FrameError> {
         for (partition, op) in commits.iter() {
             let link = self.link;
             // Rule `votes belong to a stream`: positions of another stream are dropped.
@@ -124,23 +128,23 @@ impl Inflow<'_> {
                 work.make_ready(it);
             }
         }
-        if turn != Turn(0)
+        if sequence != Sequence(0)
             && let Some(link) = self.links.get_mut(self.link)
         {
-            if turn <= link.receiver.received {
+            if sequence <= link.receiver.received {
                 return broken("a turn that is not newer than the last");
             }
-            link.receiver.on_turn(turn);
+            link.receiver.on_sequence(sequence);
         }
         Ok(())
     }
 }
 
 impl Follower<'_> {
-    fn on_begin(&mut self, link: LinkId, peer: Seat, begin: &Begin) -> Result<(), FrameError> {
+    fn on_begin(&mut self, link: LinkId, peer: Replica, begin: &Begin) -> Result<(), FrameError> {
         let it = &mut *self.it;
         if let Err(reason) = may_begin(it, peer, begin) {
-            if [it.follow.stream, it.follow.claimed].contains(&Some(link)) {
+            if [it.follow.stream, it.follow.reported_to].contains(&Some(link)) {
                 // What follows belongs to the view that is refused.
                 it.follow.detach(it.log.committed);
             }
@@ -155,8 +159,8 @@ impl Follower<'_> {
         it.follow.detach(it.log.committed);
         self.own.append_again(it, self.work, self.ready);
         if begin.is_learner {
-            it.follow.claimed = Some(link);
-            self.claim(link);
+            it.follow.reported_to = Some(link);
+            self.summary(link);
             return Ok(());
         }
         match agreement(it, begin) {
@@ -178,7 +182,7 @@ impl Follower<'_> {
         if it.log.generation == 0 {
             it.log.generation = begin.generation;
         }
-        if op < it.log.last.1 || it.log.owes_cut {
+        if op < it.log.last.1 || it.log.is_cut_due {
             own.put_cut(it, op, ready);
             it.cut(op, ready);
         }
@@ -258,7 +262,7 @@ impl Follower<'_> {
             view: header.view,
             op: header.op,
             mark,
-            turn: Turn(0),
+            sequence: Sequence(0),
         });
         self.ready.push(Action::Append {
             record: received,
@@ -299,7 +303,7 @@ impl Follower<'_> {
 
 /// This brick takes no more of a partition's records on its stream, if it has one.
 pub(crate) fn leave(it: &mut Partition, reason: Reason, links: &mut Links, ready: &mut Ready) {
-    let streams = [it.follow.stream, it.follow.claimed];
+    let streams = [it.follow.stream, it.follow.reported_to];
     let refuse = Refuse {
         partition: it.id,
         view: it.place.view,
@@ -326,7 +330,7 @@ fn refusal(begin: &Begin, reason: Reason) -> Refuse {
 }
 
 /// Whether this sender may begin this view here.
-fn may_begin(it: &Partition, peer: Seat, begin: &Begin) -> Result<(), Reason> {
+fn may_begin(it: &Partition, peer: Replica, begin: &Begin) -> Result<(), Reason> {
     // Rule `acknowledged views are remembered`: a view below one that was acknowledged is refused as long as this
     // incarnation lives.
     if begin.view < it.place.acknowledged() {

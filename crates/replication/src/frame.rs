@@ -24,7 +24,7 @@ mod reader;
 
 pub use begin::{Begin, CopyStart};
 pub use kind::{Commits, Frame, Reason, Refuse};
-pub(crate) use kind::{byte, put_turn};
+pub(crate) use kind::{byte, put_sequence};
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Claim, Run, Turn};
+use crate::{ReplicaSummary, Run, Sequence};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use proptest::prelude::*;
 
@@ -56,22 +56,21 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
             runs,
         })
     });
-    let claim = (ids, position(), position(), any::<bool>(), runs());
-    let claim =
-        claim.prop_map(
-            |((partition, view), committed, last, is_complete, runs)| Frame::Claim {
-                partition: PartitionId(partition),
-                view: View(view),
-                claim: Claim {
-                    generation: 1,
-                    committed: committed.1,
-                    last,
-                    is_complete,
-                    watermark: committed.1,
-                    runs,
-                },
+    let summary = (ids, position(), position(), any::<bool>(), runs());
+    let summary = summary.prop_map(|((partition, view), committed, last, is_complete, runs)| {
+        Frame::Summary {
+            partition: PartitionId(partition),
+            view: View(view),
+            summary: ReplicaSummary {
+                generation: 1,
+                committed: committed.1,
+                last,
+                is_complete,
+                watermark: committed.1,
+                runs,
             },
-        );
+        }
+    });
     let refuse = (ids, position(), 1..8_u8).prop_map(|((partition, view), at, reason)| {
         const ALL: [Reason; 7] = [
             Reason::OldView,
@@ -89,9 +88,9 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
             reason: ALL[usize::from(reason) - 1],
         })
     });
-    let small = (ids, position(), any::<u64>()).prop_map(|((partition, view), at, turn)| {
+    let small = (ids, position(), any::<u64>()).prop_map(|((partition, view), at, sequence)| {
         let (partition, view) = (PartitionId(partition), View(view));
-        match turn % 6 {
+        match sequence % 6 {
             0 => Frame::CopyEnd {
                 partition,
                 view,
@@ -102,13 +101,13 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
             3 => Frame::Ping,
             4 => Frame::Pong,
             _ => Frame::Vote {
-                received: Turn(turn),
-                appended: Turn(turn / 2),
-                synced: Turn(turn / 3),
+                received: Sequence(sequence),
+                appended: Sequence(sequence / 2),
+                synced: Sequence(sequence / 3),
             },
         }
     });
-    prop_oneof![begin, start, claim, refuse, small]
+    prop_oneof![begin, start, summary, refuse, small]
 }
 
 proptest! {
@@ -147,28 +146,28 @@ proptest! {
         let writer = Writer::begin(&mut bytes, kind % 72);
         bytes.extend_from_slice(&body);
         writer.end(&mut bytes);
-        if let Ok(Frame::Turn { commits, .. }) = Frame::decode(&bytes) {
+        if let Ok(Frame::Sequence { commits, .. }) = Frame::decode(&bytes) {
             prop_assert_eq!(commits.iter().count() * 12 + 8, body.len());
         }
     }
 
     #[test]
     fn commit_positions_and_bytes_pass_through(
-        turn in 0..1000_u64,
+        sequence in 0..1000_u64,
         commits in prop::collection::vec((any::<u32>(), any::<u64>()), 0..20),
         bytes in prop::collection::vec(any::<u8>(), 0..99),
     ) {
         let commits: Vec<(PartitionId, Op)> =
             commits.into_iter().map(|(id, op)| (PartitionId(id), Op(op))).collect();
         let mut out = Vec::new();
-        put_turn(&mut out, Turn(turn), &commits);
-        let Ok(Frame::Turn { turn: read, commits: list }) = Frame::decode(&out) else {
+        put_sequence(&mut out, Sequence(sequence), &commits);
+        let Ok(Frame::Sequence { sequence: read, commits: list }) = Frame::decode(&out) else {
             return Err(TestCaseError::fail("a turn"));
         };
-        prop_assert_eq!(read, Turn(turn));
+        prop_assert_eq!(read, Sequence(sequence));
         prop_assert_eq!(list.iter().collect::<Vec<_>>(), commits);
         let mut again = Vec::new();
-        Frame::Turn { turn: read, commits: list }.encode(&mut again);
+        Frame::Sequence { sequence: read, commits: list }.encode(&mut again);
         prop_assert_eq!(again, out);
         for frame in [Frame::Message(&bytes), Frame::Records(&bytes)] {
             let mut out = Vec::new();

@@ -19,7 +19,7 @@ macro_rules! number {
 number!(
     /// One flush of this brick towards its peers; numbers what it sends on all its outgoing streams, from
     /// 1. A stream that had nothing to carry in a turn leaves its number out.
-    Turn(u64)
+    Sequence(u64)
 );
 number!(
     /// A batch of this brick's own log, in the order of the log; 0: in no log (durability `memory`).
@@ -31,7 +31,7 @@ number!(
     LinkId(u32)
 );
 
-impl Turn {
+impl Sequence {
     /// Not sent to anybody yet: no vote covers it.
     pub const NEVER: Self = Self(u64::MAX);
 }

@@ -5,7 +5,6 @@
 //!
 //! Not here: what is done with any of it.
 
-use crate::claim::Base;
 use crate::commit::Settling;
 use crate::flush::Flush;
 use crate::follow::{Inflow, broken};
@@ -19,16 +18,17 @@ use crate::partition::PendingSplit;
 use crate::ready::{Action, Want};
 use crate::restored::Restored;
 use crate::split::{ask_splits, end_at_rest};
-use crate::teach::promote;
+use crate::state_transfer::promote;
+use crate::summary::Baseline;
 use crate::tick::Tick;
 use crate::view::{Adoption, Demand, names};
-use crate::{Direction, LinkId, LogMark, Replicator, Role, Turn};
-use brickyard_routing::{Group, Seat};
+use crate::{Direction, LinkId, LogMark, Replicator, Role, Sequence};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
 
 impl Replicator {
-    /// This brick was registered: its seat from now on. Streams of an earlier one are to be closed.
-    pub fn set_me(&mut self, me: Seat) {
+    /// This brick was registered: its replica from now on. Streams of an earlier one are to be closed.
+    pub fn set_me(&mut self, me: Replica) {
         self.assert_carried_out();
         if self.config.me == me {
             return;
@@ -83,9 +83,9 @@ impl Replicator {
     pub fn flush(&mut self) {
         self.assert_carried_out();
         self.settle();
-        self.turn = Turn(self.turn.0 + 1);
+        self.sequence = Sequence(self.sequence.0 + 1);
         Flush {
-            turn: self.turn,
+            sequence: self.sequence,
             partitions: &mut self.partitions,
             links: &mut self.links,
             own: &mut self.own,
@@ -224,7 +224,7 @@ impl Replicator {
     /// What peers sent is forgotten ([`Action::Cut`]) and asked for again. What this brick prepared stays
     /// pending, since peers may hold it: it is appended again from `tick` on, until when the partition takes
     /// no writes. Their clients are to be told `UNKNOWNRESULT`. What a part was given of a partition that was
-    /// split stays as well, and is appended again with its base: nobody else may have it.
+    /// split stays as well, and is appended again with its baseline: nobody else may have it.
     pub fn on_refused(&mut self, from: LogMark) {
         self.assert_carried_out();
         assert!(from != LogMark::NONE, "what is in no log is not refused");
@@ -265,11 +265,11 @@ impl Replicator {
         }
     }
 
-    /// What is claimed of a partition that came from others rests on a base record that was put into this batch. Should
+    /// What is claimed of a partition that came from others rests on a baseline record that was put into this batch. Should
     /// the log refuse it, it is written again, ahead of whatever else is written of the partition.
-    pub fn based_in(&mut self, partition: PartitionId, mark: LogMark) {
+    pub fn baseline_in(&mut self, partition: PartitionId, mark: LogMark) {
         if let Some(it) = self.partitions.by_id_mut(partition) {
-            it.log.base_mark = mark;
+            it.log.baseline_mark = mark;
             it.log.note(mark);
             self.own.note(mark);
         }
@@ -279,7 +279,7 @@ impl Replicator {
     /// member this brick was and which was kept outside of the replicator until now.
     ///
     /// # Panics
-    /// If the tail is not the entries from `committed + 1` to `last`, or the partition has pending entries
+    /// If the suffix is not the entries from `committed + 1` to `last`, or the partition has pending entries
     /// already (caller bugs).
     pub fn restore<P>(&mut self, table: TableId, partition: PartitionId, restored: &Restored<P>) {
         let it = self.partitions.obtain(partition, table);
@@ -426,7 +426,7 @@ impl Replicator {
         table: TableId,
         halves: &[Half; 2],
         whole: PartitionId,
-        base: &Base,
+        baseline: &Baseline,
     ) -> bool {
         let mut log = Whole::new();
         for half in halves {
@@ -439,15 +439,15 @@ impl Replicator {
             log.add(half, it, was_in_sync);
             self.forget(half.partition);
         }
-        log.begin(base, self.partitions.obtain(whole, table))
+        log.begin(baseline, self.partitions.obtain(whole, table))
     }
 }
 
 /// Streams to and from other bricks: they come, carry frames, and go.
 impl Replicator {
-    /// A stream is connected. Both ends named their seats, and the dialer the connection's number, which
+    /// A stream is connected. Both ends named their replicas, and the dialer the connection's number, which
     /// rises with each of its connections to this brick.
-    pub fn on_link(&mut self, link: LinkId, peer: Seat, direction: Direction, connection: u64) {
+    pub fn on_link(&mut self, link: LinkId, peer: Replica, direction: Direction, connection: u64) {
         self.assert_carried_out();
         if self.links.get(link).is_some() {
             self.remove_link(link);
@@ -532,7 +532,7 @@ impl Replicator {
         for it in self.partitions.iter_mut() {
             if direction == Direction::Incoming {
                 let follow = &mut it.follow;
-                if follow.stream == Some(link) || follow.claimed == Some(link) {
+                if follow.stream == Some(link) || follow.reported_to == Some(link) {
                     follow.detach(it.log.committed);
                 }
                 continue;
@@ -560,7 +560,7 @@ impl Replicator {
         if it.is_stale {
             return Ok(());
         }
-        it.is_heard = true;
+        it.has_contact = true;
         let kind = frame.get(HEAD_BYTES - 1).copied().unwrap_or_default();
         let is_down = kind < byte::VOTE;
         if kind != byte::MESSAGE && is_down != (it.direction == Direction::Incoming) {
@@ -626,7 +626,7 @@ impl Replicator {
         }
         let partition = match &frame {
             Frame::Refuse(refuse) => refuse.partition,
-            Frame::Claim { partition, .. }
+            Frame::Summary { partition, .. }
             | Frame::CopyDone { partition, .. }
             | Frame::Join { partition, .. } => *partition,
             _ => return Ok(()),
@@ -637,7 +637,7 @@ impl Replicator {
         let mut leader = Leader { it, work, ready };
         match frame {
             Frame::Refuse(refuse) => leader.on_refuse(link, &refuse, *now, config),
-            Frame::Claim { view, claim, .. } => leader.on_claim(link, view, claim),
+            Frame::Summary { view, summary, .. } => leader.on_summary(link, view, summary),
             Frame::CopyDone { view, .. } => leader.on_copy_done(link, view, links),
             Frame::Join { view, .. } => leader.on_join(link, view),
             _ => {}
@@ -652,7 +652,7 @@ impl Inflow<'_> {
         match decoded {
             Frame::Begin(begin) => self.on_begin(&begin),
             Frame::Records(bytes) => self.on_records(frame, bytes),
-            Frame::Turn { turn, commits } => self.on_turn(turn, commits),
+            Frame::Sequence { sequence, commits } => self.on_sequence(sequence, commits),
             Frame::CopyStart(start) => self.on_copy_start(&start),
             Frame::Copy { partition, records } => self.on_copy(partition, frame, records),
             Frame::CopyEnd {

@@ -9,8 +9,8 @@ use crate::partition::Partition;
 use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{LinkId, LogMark, PreparedRecord, ReplicatorConfig, Turn};
-use brickyard_routing::Seat;
+use crate::{LinkId, LogMark, PreparedRecord, ReplicatorConfig, Sequence};
+use brickyard_routing::Replica;
 use brickyard_types::{Instant, View};
 
 /// One partition that this brick leads, and what its members' words may change besides it.
@@ -31,13 +31,17 @@ pub(crate) fn on_prepared(
     // Where there is no other member nobody waits for the turn's end: one that joins later gets what is pending when its
     // stream begins, as it gets what was inherited.
     let is_alone = it.lead.members.is_empty() && it.lead.unsent == 0;
-    let turn = if is_alone { Turn(0) } else { Turn::NEVER };
+    let sequence = if is_alone {
+        Sequence(0)
+    } else {
+        Sequence::NEVER
+    };
     for _ in 0..count {
         it.log.push(PreparedRecord {
             view: it.place.view,
             op: it.log.last.1.next(),
             mark,
-            turn,
+            sequence,
         });
     }
     own.note(mark);
@@ -75,7 +79,7 @@ pub(crate) fn on_vote(
     assert!(voted.is_ordered(), "votes out of order: {voted:?}");
     let reached = [voted.received, voted.appended, voted.synced];
     for (waiting, reached) in sender.waiting.iter_mut().zip(reached) {
-        while let Some((_, slot)) = waiting.pop_front_if(|(turn, _)| *turn <= reached) {
+        while let Some((_, slot)) = waiting.pop_front_if(|(sequence, _)| *sequence <= reached) {
             if let Some(it) = partitions.get_mut(slot) {
                 work.make_ready(it);
             }
@@ -97,17 +101,17 @@ impl Leader<'_> {
         if refuse.view != self.it.place.view {
             return;
         }
-        let Some(seat) = self.it.member_on(link).map(|member| member.seat) else {
+        let Some(replica) = self.it.member_on(link).map(|member| member.replica) else {
             return;
         };
         // Rule `votes cover what was appended`: no vote of it counts for this partition until it is in step again.
-        self.fall_out(seat, Phase::Refused);
+        self.fall_out(replica, Phase::Refused);
         let again = match refuse.reason {
             Reason::Gap | Reason::Log => config.retry,
             // It will ask itself (`Join`), or only another view or a catch-up helps.
             _ => config.repeat,
         };
-        self.work.refused.push((now + again, self.it.slot, seat));
+        self.work.refused.push((now + again, self.it.slot, replica));
     }
 
     /// A member that had refused knows the view now.
@@ -118,14 +122,14 @@ impl Leader<'_> {
         let member = self.it.member_on(link);
         if let Some(member) = member.filter(|it| it.phase == Phase::Refused) {
             member.phase = Phase::Due;
-            let seat = member.seat;
-            self.work.forget_refusal(self.it.slot, seat);
+            let replica = member.replica;
+            self.work.forget_refusal(self.it.slot, replica);
             self.work.make_due(self.it);
         }
     }
 
     /// A member's stream broke, or it refused.
-    pub(crate) fn fall_out(&mut self, seat: Seat, phase: Phase) {
+    pub(crate) fn fall_out(&mut self, replica: Replica, phase: Phase) {
         assert!(
             !matches!(phase, Phase::Streaming { .. }),
             "it is out of step"
@@ -133,13 +137,13 @@ impl Leader<'_> {
         let Self { it, work, ready } = self;
         let partition = it.id;
         let mut members = it.lead.members.iter_mut();
-        let Some(member) = members.find(|it| it.seat == seat) else {
+        let Some(member) = members.find(|it| it.replica == replica) else {
             return;
         };
         if matches!(member.copy, Copy::Running(_)) {
             ready.request(Want::StopCatchUp {
                 partition,
-                learner: seat,
+                learner: replica,
             });
         }
         let was_required = member.is_required;
@@ -149,9 +153,9 @@ impl Leader<'_> {
             !is_freed || member.is_learner,
             "a backup's vote is required"
         );
-        work.forget_refusal(it.slot, seat);
+        work.forget_refusal(it.slot, replica);
         if is_freed {
-            work.forget_promotion(it.slot, seat);
+            work.forget_promotion(it.slot, replica);
             // What waited for it alone can commit.
             work.make_ready(it);
         }
@@ -162,15 +166,15 @@ impl Leader<'_> {
         let mut members = self.it.lead.members.iter_mut();
         if let Some(member) = members.find(|it| it.link == Some(link)) {
             member.link = None;
-            let seat = member.seat;
-            self.fall_out(seat, Phase::Unlinked);
+            let replica = member.replica;
+            self.fall_out(replica, Phase::Unlinked);
         }
     }
 
     /// There is a stream to a brick: if it is a member, it begins there.
-    pub(crate) fn attach(&mut self, link: LinkId, peer: Seat) {
+    pub(crate) fn attach(&mut self, link: LinkId, peer: Replica) {
         let mut members = self.it.lead.members.iter_mut();
-        if let Some(member) = members.find(|it| it.seat == peer) {
+        if let Some(member) = members.find(|it| it.replica == peer) {
             member.link = Some(link);
             member.phase = Phase::Due;
             self.work.make_due(self.it);

@@ -1,10 +1,10 @@
-//! This brick as a learner: its claim, the copies, and the base record that ends them.
+//! This brick as a learner: its log summary, the copies, and the baseline record that ends them.
 
-use crate::claim::Base;
 use crate::follow::{Follower, Inflow, broken};
 use crate::frame::{CopyStart, Frame, FrameError, Reason};
 use crate::history::History;
 use crate::ready::{Action, Received};
+use crate::summary::Baseline;
 use crate::{LinkId, Role};
 use brickyard_types::record::{self, Kind};
 use brickyard_types::{Op, PartitionId, View};
@@ -14,7 +14,7 @@ impl Inflow<'_> {
     pub(crate) fn on_copy_start(&mut self, start: &CopyStart) -> Result<(), FrameError> {
         let link = self.link;
         let found = self.find(start.partition);
-        match found.filter(|follower| follower.it.follow.claimed == Some(link)) {
+        match found.filter(|follower| follower.it.follow.reported_to == Some(link)) {
             Some(mut follower) => follower.on_copy_start(link, start),
             None => self.pass_over_copy(start.partition),
         }
@@ -63,17 +63,17 @@ impl Inflow<'_> {
 
 impl Follower<'_> {
     /// Answers a primary's question.
-    pub(crate) fn claim(&mut self, link: LinkId) {
+    pub(crate) fn summary(&mut self, link: LinkId) {
         assert_eq!(self.it.place.role, Role::Learner, "only a learner is asked");
-        let claim = self.it.log.claim();
-        // What the primary checks when the claim arrives.
-        assert!(claim.committed <= claim.last.1 || !claim.is_complete);
-        let claim = Frame::Claim {
+        let summary = self.it.log.summary();
+        // What the primary checks when the log summary arrives.
+        assert!(summary.committed <= summary.last.1 || !summary.is_complete);
+        let summary = Frame::Summary {
             partition: self.it.id,
             view: self.it.place.view,
-            claim,
+            summary,
         };
-        self.links.send(link, &claim, self.ready);
+        self.links.send(link, &summary, self.ready);
         if let Some(link) = self.links.get_mut(link) {
             link.receiver.refused.remove(&self.it.id);
         }
@@ -95,8 +95,8 @@ impl Follower<'_> {
             let (partition, at) = (it.id, start.first.1);
             self.ready.push(Action::Clear { partition, at });
             it.log.watermark = start.first.1;
-            it.log.owes_base = false;
-            it.log.claim_nothing();
+            it.log.is_baseline_due = false;
+            it.log.clear_summary();
             it.log.jump(start.first, runs);
             self.own.put_cut(it, start.first.1, self.ready);
             it.log.settled_mark = it.log.mark;
@@ -108,7 +108,7 @@ impl Follower<'_> {
         }
         let it = &mut *self.it;
         it.log.generation = it.place.generation;
-        it.follow.claimed = None;
+        it.follow.reported_to = None;
         it.follow.stream = Some(link);
         it.follow.known_commit = start.first.1.max(it.log.committed);
         it.follow.copying = Some(start.first);
@@ -122,20 +122,20 @@ impl Follower<'_> {
     fn catch_up(&mut self, start: &CopyStart, runs: History) -> bool {
         let Self { it, own, ready, .. } = self;
         let known = it.log.committed;
-        let unfinished = it.log.partial.as_ref().map(|claim| claim.last);
-        if let Some(claimed) = unfinished.filter(|claimed| claimed.1 < known) {
+        let unfinished = it.log.partial.as_ref().map(|summary| summary.last);
+        if let Some(reported) = unfinished.filter(|reported| reported.1 < known) {
             // An earlier catch-up has not finished. What it left out may lie anywhere up to the commit position
             // of its primary, and this primary may know less to be committed: the stream begins there anew, and
             // brings again what is here already.
-            if start.cut > claimed.1 {
+            if start.cut > reported.1 {
                 return false;
             }
             it.cut(known, ready);
             it.log.become_partial(start.cut);
-            // Where the claim ends now, if that is further.
-            let claimed = it.log.partial.as_ref().map(|claim| claim.last);
-            let first = claimed
-                .filter(|claimed| claimed.1 > start.first.1)
+            // Where the log summary ends now, if that is further.
+            let reported = it.log.partial.as_ref().map(|summary| summary.last);
+            let first = reported
+                .filter(|reported| reported.1 > start.first.1)
                 .unwrap_or(start.first);
             own.put_cut_above(it, known.min(first.1), ready);
             it.log.jump(first, runs);
@@ -194,17 +194,17 @@ impl Follower<'_> {
         }
         it.follow.copying = None;
         if it.log.partial.take().is_some() {
-            // Rule `log summaries begin at a baseline`: what was copied counts from the base record on.
+            // Rule `log summaries begin at a baseline`: what was copied counts from the baseline record on.
             let runs = it.log.history.runs().iter().copied();
-            let base = Base {
+            let baseline = Baseline {
                 generation: it.place.generation,
                 view: at.0,
                 op: at.1,
                 runs: runs.filter(|run| run.first <= at.1).collect(),
             };
             let mut value = Vec::new();
-            base.encode(&mut value);
-            let mut header = it.header(Kind::Base, at.1, it.log.committed);
+            baseline.encode(&mut value);
+            let mut header = it.header(Kind::Baseline, at.1, it.log.committed);
             header.view = at.0;
             let mark = self.own.put(it, header, &value, self.ready);
             // Should the log refuse it, nothing can be claimed.

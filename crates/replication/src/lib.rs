@@ -28,7 +28,6 @@
 //! etcd raft's `Ready`. docs/protocol.md has the rules by the numbers that the comments here name.
 
 mod accept;
-mod claim;
 mod commit;
 mod config;
 mod flush;
@@ -53,24 +52,25 @@ mod replicator;
 mod restored;
 mod slots;
 mod split;
+mod state_transfer;
 mod status;
-mod teach;
+mod summary;
 mod tick;
 mod view;
 mod work;
 
-pub use claim::{Base, Claim, ViewStart};
 pub use config::ReplicatorConfig;
 pub use frame::FrameError;
 pub use history::{History, Run};
-pub use ids::{Direction, LinkId, LogMark, Turn};
+pub use ids::{Direction, LinkId, LogMark, Sequence};
 pub use merge::Half;
 pub use outbox::Outbox;
 pub use ready::{Action, Ready, Received, Want};
 pub use rebuild::Rebuild;
 pub use replicator::Replicator;
-pub use restored::{Restored, TailEntry};
+pub use restored::{Restored, SuffixEntry};
 pub use status::{Next, PreparedRecord, Role, Status};
+pub use summary::{Baseline, ReplicaSummary, ViewStart};
 pub use view::Demand;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! One stream to or from another brick: how far what went out was voted for, and what came in.
 //!
-//! A stream is named by (sender seat, receiver seat, connection number); all that is known of it dies with
+//! A stream is named by (sender replica, receiver replica, connection number); all that is known of it dies with
 //! it (rule `votes belong to a stream`).
 //!
 //! Not here: bytes to be sent (`outbox`), which streams there are (`links`).
 
-use crate::{Direction, LinkId, LogMark, Turn};
-use brickyard_routing::Seat;
+use crate::{Direction, LinkId, LogMark, Sequence};
+use brickyard_routing::Replica;
 use brickyard_types::{Durability, Instant, Op, PartitionId, View};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,23 +16,23 @@ pub(crate) const REFUSED_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) id: LinkId,
-    pub(crate) peer: Seat,
+    pub(crate) peer: Replica,
     pub(crate) direction: Direction,
     /// Another stream took its place: what still comes on it is dropped, nothing more is sent.
     pub(crate) is_stale: bool,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     /// Something was received since the last tick.
-    pub(crate) is_heard: bool,
-    pub(crate) heard_at: Option<Instant>,
+    pub(crate) has_contact: bool,
+    pub(crate) last_contact: Option<Instant>,
 }
 
 /// How far a stream's receiver holds it, each level as durably as its name says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Voted {
-    pub(crate) received: Turn,
-    pub(crate) appended: Turn,
-    pub(crate) synced: Turn,
+    pub(crate) received: Sequence,
+    pub(crate) appended: Sequence,
+    pub(crate) synced: Sequence,
 }
 
 impl Voted {
@@ -46,10 +46,10 @@ impl Voted {
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
     /// The last turn that was closed on this stream.
-    pub(crate) sent: Turn,
+    pub(crate) sent: Sequence,
     pub(crate) voted: Voted,
     /// Which partitions wait for the vote of which turn, by [`level`].
-    pub(crate) waiting: [VecDeque<(Turn, u32)>; 3],
+    pub(crate) waiting: [VecDeque<(Sequence, u32)>; 3],
     /// There is something to vote for in this turn.
     pub(crate) needs_vote: bool,
     /// Commit positions for the end of this turn.
@@ -62,21 +62,21 @@ pub(crate) struct Sender {
 pub(crate) struct Receiver {
     /// The newest batch of the own log that has anything of this stream.
     pub(crate) mark: LogMark,
-    pub(crate) received: Turn,
+    pub(crate) received: Sequence,
     /// Turns and the batch that has everything up to them; the first `appended` of them are appended.
-    pub(crate) unvoted: VecDeque<(Turn, LogMark)>,
+    pub(crate) unvoted: VecDeque<(Sequence, LogMark)>,
     /// How far those are appended.
     pub(crate) appended: usize,
     pub(crate) told: Voted,
     /// Partitions out of step on this stream, and the view they were refused in (rule
     /// `votes cover what was appended`).
     pub(crate) refused: BTreeMap<PartitionId, View>,
-    /// Finished catch-ups whose base is not in the log yet.
+    /// Finished catch-ups whose baseline is not in the log yet.
     pub(crate) done: VecDeque<(LogMark, PartitionId, View, Durability)>,
 }
 
 impl Link {
-    pub(crate) fn new(id: LinkId, peer: Seat, direction: Direction) -> Self {
+    pub(crate) fn new(id: LinkId, peer: Replica, direction: Direction) -> Self {
         Self {
             id,
             peer,
@@ -84,8 +84,8 @@ impl Link {
             is_stale: false,
             sender: Sender::default(),
             receiver: Receiver::default(),
-            is_heard: true,
-            heard_at: None,
+            has_contact: true,
+            last_contact: None,
         }
     }
 }
@@ -100,7 +100,7 @@ pub(crate) const fn level(durability: Durability) -> usize {
 }
 
 impl Voted {
-    pub(crate) const fn at(&self, durability: Durability) -> Turn {
+    pub(crate) const fn at(&self, durability: Durability) -> Sequence {
         match durability {
             Durability::Memory => self.received,
             Durability::Log => self.appended,
@@ -111,16 +111,20 @@ impl Voted {
 
 impl Receiver {
     /// A turn was received whole: it is voted for once `mark` is in the log.
-    pub(crate) fn on_turn(&mut self, turn: Turn) {
-        assert!(turn > self.received, "turn {turn} after {}", self.received);
-        self.received = turn;
+    pub(crate) fn on_sequence(&mut self, sequence: Sequence) {
+        assert!(
+            sequence > self.received,
+            "turn {sequence} after {}",
+            self.received
+        );
+        self.received = sequence;
         let is_open = self.appended < self.unvoted.len();
         match self.unvoted.back_mut() {
             // Turns of one batch are voted for together.
             Some(back) if back.1 == self.mark && is_open => {
-                back.0 = turn;
+                back.0 = sequence;
             }
-            _ => self.unvoted.push_back((turn, self.mark)),
+            _ => self.unvoted.push_back((sequence, self.mark)),
         }
     }
 
@@ -130,18 +134,18 @@ impl Receiver {
             received: self.received,
             ..self.told
         };
-        while let Some(&(turn, mark)) = self.unvoted.get(self.appended) {
+        while let Some(&(sequence, mark)) = self.unvoted.get(self.appended) {
             if mark > appended {
                 break;
             }
-            vote.appended = turn;
+            vote.appended = sequence;
             self.appended += 1;
         }
-        while let Some(&(turn, mark)) = self.unvoted.front() {
+        while let Some(&(sequence, mark)) = self.unvoted.front() {
             if self.appended == 0 || mark > synced {
                 break;
             }
-            vote.synced = turn;
+            vote.synced = sequence;
             self.unvoted.pop_front();
             self.appended -= 1;
         }

@@ -3,9 +3,9 @@ use super::*;
 #[test]
 fn turns_are_voted_for_up_to_what_the_log_has() {
     let mut receiver = Receiver::default();
-    for (turn, mark) in [(1, 0), (2, 5), (4, 5), (7, 6)] {
+    for (sequence, mark) in [(1, 0), (2, 5), (4, 5), (7, 6)] {
         receiver.mark = receiver.mark.max(LogMark(mark));
-        receiver.on_turn(Turn(turn));
+        receiver.on_sequence(Sequence(sequence));
     }
     let mut vote = |appended: u64, synced: u64| {
         let vote = receiver.vote(LogMark(appended), LogMark(synced));
@@ -25,21 +25,21 @@ fn a_turn_that_comes_after_its_batch_was_appended_is_its_own() {
         mark: LogMark(5),
         ..Receiver::default()
     };
-    receiver.on_turn(Turn(1));
+    receiver.on_sequence(Sequence(1));
     let vote = receiver.vote(LogMark(5), LogMark(0));
     receiver.told = vote;
-    receiver.on_turn(Turn(2));
+    receiver.on_sequence(Sequence(2));
     let vote = receiver.vote(LogMark(5), LogMark(0));
-    assert_eq!(vote.appended, Turn(2));
+    assert_eq!(vote.appended, Sequence(2));
 }
 
 #[test]
 fn a_vote_rises_with_what_it_says_less_of() {
     let is_ordered = |received, appended, synced| {
         let voted = Voted {
-            received: Turn(received),
-            appended: Turn(appended),
-            synced: Turn(synced),
+            received: Sequence(received),
+            appended: Sequence(appended),
+            synced: Sequence(synced),
         };
         voted.is_ordered()
     };

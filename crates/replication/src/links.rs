@@ -11,7 +11,7 @@ use crate::link::{Link, REFUSED_MAX};
 use crate::member::Member;
 use crate::ready::{Ready, Want};
 use crate::{LinkId, ReplicatorConfig};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::{Instant, PartitionId, View};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const DIAL_AGAIN: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     links: Vec<Option<Link>>,
-    pub(crate) peers: BTreeMap<Seat, Peer>,
+    pub(crate) peers: BTreeMap<Replica, Peer>,
     /// Links with something in this turn.
     touched: Vec<LinkId>,
 }
@@ -77,7 +77,7 @@ impl Links {
     #[inline]
     pub(crate) fn of(&mut self, member: &Member) -> Option<&mut Link> {
         let link = self.get_mut(member.link?)?;
-        assert_eq!(link.peer, member.seat, "a member on another's stream");
+        assert_eq!(link.peer, member.replica, "a member on another's stream");
         (!link.is_stale).then_some(link)
     }
 
@@ -142,43 +142,48 @@ impl Links {
     }
 
     /// A partition wants a stream to a member. Returns the one that there is.
-    pub(crate) fn want(&mut self, seat: Seat, now: Instant, ready: &mut Ready) -> Option<LinkId> {
-        let peer = self.peers.entry(seat).or_default();
+    pub(crate) fn want(
+        &mut self,
+        replica: Replica,
+        now: Instant,
+        ready: &mut Ready,
+    ) -> Option<LinkId> {
+        let peer = self.peers.entry(replica).or_default();
         peer.wanted += 1;
         if peer.outgoing.is_none() && peer.wanted == 1 {
             peer.dialed_at = Some(now);
-            ready.request(Want::Dial(seat));
+            ready.request(Want::Dial(replica));
         }
         peer.outgoing
     }
 
     /// A partition wants it no more.
-    pub(crate) fn release(&mut self, seat: Seat) {
-        if let Some(peer) = self.peers.get_mut(&seat) {
-            assert!(peer.wanted > 0, "{seat} was not wanted");
+    pub(crate) fn release(&mut self, replica: Replica) {
+        if let Some(peer) = self.peers.get_mut(&replica) {
+            assert!(peer.wanted > 0, "{replica} was not wanted");
             peer.wanted -= 1;
         }
-        self.drop_idle(seat);
+        self.drop_idle(replica);
     }
 
     /// A peer that nobody wants, and that is not connected, is forgotten.
-    pub(crate) fn drop_idle(&mut self, seat: Seat) {
-        let is_idle = self.peers.get(&seat).is_some_and(|peer| {
+    pub(crate) fn drop_idle(&mut self, replica: Replica) {
+        let is_idle = self.peers.get(&replica).is_some_and(|peer| {
             peer.wanted == 0 && peer.outgoing.is_none() && peer.incoming.is_none()
         });
         if is_idle {
-            self.peers.remove(&seat);
+            self.peers.remove(&replica);
         }
     }
 
     /// Asks again for streams that are wanted and not there.
     pub(crate) fn dial(&mut self, now: Instant, ready: &mut Ready) {
-        for (seat, peer) in &mut self.peers {
+        for (replica, peer) in &mut self.peers {
             let is_wanted = peer.wanted > 0 && peer.outgoing.is_none();
             let is_early = peer.dialed_at.is_some_and(|at| now - at < DIAL_AGAIN);
             if is_wanted && !is_early {
                 peer.dialed_at = Some(now);
-                ready.request(Want::Dial(*seat));
+                ready.request(Want::Dial(*replica));
             }
         }
     }
@@ -186,11 +191,11 @@ impl Links {
     /// Shuts streams on which nothing was heard for long.
     pub(crate) fn watch(&mut self, now: Instant, config: &ReplicatorConfig, ready: &mut Ready) {
         for link in self.links.iter_mut().flatten().filter(|it| !it.is_stale) {
-            if std::mem::take(&mut link.is_heard) || link.heard_at.is_none() {
-                link.heard_at = Some(now);
+            if std::mem::take(&mut link.has_contact) || link.last_contact.is_none() {
+                link.last_contact = Some(now);
             }
-            let heard = link.heard_at.unwrap_or(now);
-            if now - heard >= config.silence_max {
+            let last = link.last_contact.unwrap_or(now);
+            if now - last >= config.silence_max {
                 link.is_stale = true;
                 ready.close(link.id, "nothing was heard on it");
             }
@@ -200,7 +205,7 @@ impl Links {
     /// The map knows the primary now whose stream was refused: it is asked to begin again.
     pub(crate) fn ask_again(
         &self,
-        primary: Seat,
+        primary: Replica,
         partition: PartitionId,
         view: View,
         ready: &mut Ready,

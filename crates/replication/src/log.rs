@@ -5,7 +5,7 @@
 //! - `committed` never goes back, but for a learner whose catch-up begins anew, or replaces everything.
 //! - `history` reaches to `last` and knows at least the views from `committed` on.
 
-use crate::{Claim, History, LogMark, PreparedRecord, Run};
+use crate::{History, LogMark, PreparedRecord, ReplicaSummary, Run};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
 
@@ -20,22 +20,22 @@ pub(crate) struct Log {
     /// Every tombstone above this op is here (rule `tombstones reach down to the watermark`).
     pub(crate) watermark: Op,
     /// A catch-up has not finished: what may be claimed until it has (rule `log summaries begin at a baseline`).
-    pub(crate) partial: Option<Box<Claim>>,
+    pub(crate) partial: Option<Box<ReplicaSummary>>,
     /// The newest batch of the own log that has anything of this partition.
     pub(crate) mark: LogMark,
-    /// The newest batch that has something applied which is not in `pending`: copies, bases, and what a
+    /// The newest batch that has something applied which is not in `pending`: copies, baselines, and what a
     /// `CopyStart` committed.
     pub(crate) settled_mark: LogMark,
     /// The batch with the last `Cut` record.
     pub(crate) cut_mark: LogMark,
     /// The log must get a `Cut` before anything else is voted for: it may have records above `last`.
-    pub(crate) owes_cut: bool,
+    pub(crate) is_cut_due: bool,
     /// Up to here there are entries that this process found in the log when it started; no stream brings them again.
     pub(crate) restored: Op,
-    /// The batch with the base record on which the claim of a partition that came from others rests.
-    pub(crate) base_mark: LogMark,
+    /// The batch with the baseline record on which the log summary of a partition that came from others rests.
+    pub(crate) baseline_mark: LogMark,
     /// The log refused that record.
-    pub(crate) owes_base: bool,
+    pub(crate) is_baseline_due: bool,
 }
 
 impl Log {
@@ -51,10 +51,10 @@ impl Log {
             mark: LogMark::NONE,
             settled_mark: LogMark::NONE,
             cut_mark: LogMark::NONE,
-            owes_cut: false,
+            is_cut_due: false,
             restored: Op(0),
-            base_mark: LogMark::NONE,
-            owes_base: false,
+            baseline_mark: LogMark::NONE,
+            is_baseline_due: false,
         }
     }
 
@@ -85,7 +85,7 @@ impl Log {
     pub(crate) fn take_back(&mut self, open: LogMark, settled: LogMark) {
         let pending = self.pending.iter().map(|entry| entry.mark);
         self.settled_mark = self.settled_mark.min(settled);
-        let others = [self.settled_mark, self.cut_mark, self.base_mark];
+        let others = [self.settled_mark, self.cut_mark, self.baseline_mark];
         self.mark = pending.chain(others).max().unwrap_or_default();
         assert!(self.mark < open || self.mark == LogMark::NEVER);
     }
@@ -167,18 +167,18 @@ impl Log {
             mark: self.mark,
             settled_mark: self.settled_mark,
             cut_mark: self.cut_mark,
-            owes_cut: self.owes_cut,
+            is_cut_due: self.is_cut_due,
             restored: Op(0),
-            base_mark: LogMark::NONE,
-            owes_base: false,
+            baseline_mark: LogMark::NONE,
+            is_baseline_due: false,
         }
     }
 
     /// What this brick may claim to hold.
-    pub(crate) fn claim(&self) -> Claim {
+    pub(crate) fn summary(&self) -> ReplicaSummary {
         match &self.partial {
-            Some(claim) => Claim::clone(claim),
-            _ => Claim {
+            Some(summary) => ReplicaSummary::clone(summary),
+            _ => ReplicaSummary {
                 generation: self.generation,
                 committed: self.committed,
                 last: self.last,
@@ -189,23 +189,23 @@ impl Log {
         }
     }
 
-    /// From here on something is missing above `op`, which is as far as the claim goes (rule
+    /// From here on something is missing above `op`, which is as far as the log summary goes (rule
     /// `log summaries begin at a baseline`).
     pub(crate) fn become_partial(&mut self, op: Op) {
-        if let Some(claim) = &mut self.partial {
-            if op < claim.last.1 {
-                claim.last = (view_in(&claim.runs, op), op);
-                claim.committed = claim.committed.min(op);
-                claim.runs.retain(|run| run.first <= op);
+        if let Some(summary) = &mut self.partial {
+            if op < summary.last.1 {
+                summary.last = (view_in(&summary.runs, op), op);
+                summary.committed = summary.committed.min(op);
+                summary.runs.retain(|run| run.first <= op);
             }
             return;
         }
-        let mut claim = self.claim();
-        claim.is_complete = false;
-        claim.last = (self.view_at(op).unwrap_or_default(), op);
-        claim.committed = claim.committed.min(op);
-        claim.runs.retain(|run| run.first <= op);
-        self.partial = Some(Box::new(claim));
+        let mut summary = self.summary();
+        summary.is_complete = false;
+        summary.last = (self.view_at(op).unwrap_or_default(), op);
+        summary.committed = summary.committed.min(op);
+        summary.runs.retain(|run| run.first <= op);
+        self.partial = Some(Box::new(summary));
     }
 
     /// The log goes on behind `first`, which is committed; nothing is pending.
@@ -225,18 +225,18 @@ impl Log {
     }
 
     /// Whether that is so of what this process found when it started.
-    pub(crate) fn owes_restored(&self) -> bool {
+    pub(crate) fn is_restored_due(&self) -> bool {
         let first = self.pending.iter().find(|it| it.mark == LogMark::NEVER);
         first.is_some_and(|entry| entry.op <= self.restored)
     }
 
     /// Nothing may be claimed any more.
-    pub(crate) fn claim_nothing(&mut self) {
-        let claim = Claim {
+    pub(crate) fn clear_summary(&mut self) {
+        let summary = ReplicaSummary {
             generation: self.generation,
-            ..Claim::default()
+            ..ReplicaSummary::default()
         };
-        self.partial = Some(Box::new(claim));
+        self.partial = Some(Box::new(summary));
     }
 
     /// The runs of the ops above `op`.

@@ -9,7 +9,7 @@ fn log(committed: u64, entries: &[(u32, u64)]) -> Log {
             view: View(*view),
             op: Op(*op),
             mark: LogMark(*op),
-            turn: crate::Turn(0),
+            sequence: crate::Sequence(0),
         });
     }
     log
@@ -33,18 +33,18 @@ fn a_cut_below_the_commit_position_is_a_bug_of_ours() {
 }
 
 #[test]
-fn a_claim_is_frozen_while_a_catch_up_runs_and_only_gets_less() {
+fn a_summary_is_frozen_while_a_catch_up_runs_and_only_gets_less() {
     let mut log = log(3, &[(2, 4), (2, 5)]);
     log.become_partial(Op(4));
     log.cut(Op(3));
     log.jump((View(3), Op(9)), History::default());
-    let claim = log.claim();
-    assert_eq!(claim.last, (View(2), Op(4)));
-    assert!(!claim.is_complete);
+    let summary = log.summary();
+    assert_eq!(summary.last, (View(2), Op(4)));
+    assert!(!summary.is_complete);
     log.become_partial(Op(8));
-    assert_eq!(log.claim().last.1, Op(4));
+    assert_eq!(log.summary().last.1, Op(4));
     log.become_partial(Op(3));
-    assert_eq!(log.claim().last, (View(1), Op(3)));
+    assert_eq!(log.summary().last, (View(1), Op(3)));
 }
 
 #[test]
@@ -56,13 +56,13 @@ fn what_was_found_at_the_start_ends_where_the_log_is_cut() {
 }
 
 #[test]
-fn a_claim_says_nothing_of_commits_above_its_end() {
-    let claimed = |op: u64| {
+fn a_summary_says_nothing_of_commits_above_its_end() {
+    let reported = |op: u64| {
         let mut log = log(3, &[(2, 4), (2, 5)]);
         log.become_partial(Op(op));
-        log.claim().committed
+        log.summary().committed
     };
-    assert_eq!((claimed(4), claimed(2)), (Op(3), Op(2)));
+    assert_eq!((reported(4), reported(2)), (Op(3), Op(2)));
 }
 
 #[test]
@@ -73,37 +73,37 @@ fn marks_go_back_when_nothing_of_a_frame_was_taken() {
     assert_eq!((log.mark, log.settled_mark), (LogMark(2), LogMark(2)));
 }
 
-fn found(committed: u64, last: u64, is_complete: bool) -> Claim {
+fn found(committed: u64, last: u64, is_complete: bool) -> ReplicaSummary {
     let restored: crate::Restored<()> = crate::Restored {
         committed: Op(committed),
         last: (View(1), Op(last)),
         is_complete,
         ..crate::Restored::default()
     };
-    Log::restore(&restored).claim()
+    Log::restore(&restored).summary()
 }
 
 #[test]
-fn a_log_that_ends_where_it_commits_is_whole_and_one_that_ends_before_claims_its_end() {
+fn a_log_that_ends_where_it_commits_is_whole_and_one_that_ends_before_summaries_its_end() {
     assert!(found(3, 3, true).is_complete);
     let less = found(5, 3, true);
     assert_eq!((less.last, less.is_complete), ((View(1), Op(3)), false));
 }
 
 #[test]
-fn a_claim_that_was_cut_once_is_cut_again() {
+fn a_summary_that_was_cut_once_is_cut_again() {
     let mut log = log(3, &[(2, 4), (2, 5)]);
-    for (op, claimed, committed) in [
+    for (op, reported, committed) in [
         (5, (2, 5), 3),
         (4, (2, 4), 3),
         (2, (1, 2), 2),
         (4, (1, 2), 2),
     ] {
         log.become_partial(Op(op));
-        let claim = log.claim();
-        let expected = ((View(claimed.0), Op(claimed.1)), Op(committed), false);
+        let summary = log.summary();
+        let expected = ((View(reported.0), Op(reported.1)), Op(committed), false);
         assert_eq!(
-            (claim.last, claim.committed, claim.is_complete),
+            (summary.last, summary.committed, summary.is_complete),
             expected,
             "{op}"
         );

@@ -1,12 +1,12 @@
 //! Another member of a partition, as its primary sees it.
 
-use crate::{Claim, LinkId, Turn};
-use brickyard_routing::Seat;
+use crate::{LinkId, ReplicaSummary, Sequence};
+use brickyard_routing::Replica;
 use brickyard_types::{Instant, Op, View};
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    pub(crate) seat: Seat,
+    pub(crate) replica: Replica,
     pub(crate) is_learner: bool,
     /// Its vote counts for every uncommitted op: a backup's always, a learner's from the end of its
     /// catch-up on (rule `learner votes before promotion`).
@@ -22,7 +22,7 @@ pub(crate) struct Member {
     /// It was asked for in this view, and may take effect at any time.
     pub(crate) was_asked: bool,
     /// Since when it holds up the op at the front, with the vote that it had then.
-    pub(crate) stalled: Option<(Op, Turn, Instant)>,
+    pub(crate) stalled: Option<(Op, Sequence, Instant)>,
 }
 
 /// Where its stream stands.
@@ -35,11 +35,11 @@ pub(crate) enum Phase {
     /// To be begun at the next flush.
     Due,
     /// A learner was asked what it holds.
-    Claiming,
+    AwaitsSummary,
     /// A learner has answered; its stream begins at the next flush.
-    Claimed(Box<Claim>),
+    Summarized(Box<ReplicaSummary>),
     /// Gets all records; its votes from turn `since` on count.
-    Streaming { since: Turn },
+    Streaming { since: Sequence },
 }
 
 /// A learner's catch-up.
@@ -58,15 +58,15 @@ pub(crate) enum Copy {
 pub(crate) enum Promotion {
     None,
     /// Once it has voted for this turn, it holds everything.
-    WaitsFor(Turn),
+    WaitsFor(Sequence),
     /// The control plane was asked, last at this instant. Only a newer view ends that.
     Asked(Instant),
 }
 
 impl Member {
-    pub(crate) const fn new(seat: Seat, is_learner: bool) -> Self {
+    pub(crate) const fn new(replica: Replica, is_learner: bool) -> Self {
         Self {
-            seat,
+            replica,
             is_learner,
             is_required: !is_learner,
             link: None,

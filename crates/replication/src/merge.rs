@@ -5,15 +5,15 @@
 //!
 //! Invariants (rule `splits and merges are bound to views`):
 //! - The whole's first op is above every op of both, and the same at every replica. What a replica claims of the whole
-//!   is its base, and what came after that: so no claim speaks of one half alone.
+//!   is its baseline, and what came after that: so no log summary speaks of one half alone.
 //! - The whole begins in a view of its own, as any view begins.
 //!
 //! Not here: coming to rest (`split`), which records are the whole's (`brick`), when to merge (`metadata`, `control`).
 
-use crate::claim::Base;
 use crate::history::History;
 use crate::log::Log;
 use crate::partition::Partition;
+use crate::summary::Baseline;
 use brickyard_types::{Op, PartitionId, View};
 
 /// One of two siblings, as the catalog has it.
@@ -64,18 +64,18 @@ impl Whole {
     }
 
     /// The whole begins: whether with all that both had. Else it claims nothing.
-    pub(crate) fn begin(self, base: &Base, it: &mut Partition) -> bool {
+    pub(crate) fn begin(self, baseline: &Baseline, it: &mut Partition) -> bool {
         let Self {
             mut log,
             stopped,
             accepted,
             holds_both,
         } = self;
-        log.generation = base.generation;
-        log.watermark = base.op;
-        log.jump((base.view, base.op), History::new(&base.runs));
+        log.generation = baseline.generation;
+        log.watermark = baseline.op;
+        log.jump((baseline.view, baseline.op), History::new(&baseline.runs));
         if !holds_both {
-            log.claim_nothing();
+            log.clear_summary();
         }
         assert!(it.log.pending.is_empty(), "a whole that was there before");
         it.log = log;

@@ -54,7 +54,7 @@ struct Output {
     is_stuck: bool,
     /// Something was written since the last tick.
     is_told: bool,
-    told_at: Option<Instant>,
+    reported_at: Option<Instant>,
 }
 
 impl Outbox {
@@ -95,7 +95,7 @@ impl Outbox {
             is_shut: false,
             is_stuck: false,
             is_told: false,
-            told_at: None,
+            reported_at: None,
         });
     }
 
@@ -187,10 +187,10 @@ impl Outbox {
             let Some(output) = self.outputs[at].as_mut().filter(|it| !it.is_shut) else {
                 continue;
             };
-            if std::mem::take(&mut output.is_told) || output.told_at.is_none() {
-                output.told_at = Some(now);
+            if std::mem::take(&mut output.is_told) || output.reported_at.is_none() {
+                output.reported_at = Some(now);
             }
-            let is_quiet = output.told_at.is_some_and(|told| now - told >= ping);
+            let is_quiet = output.reported_at.is_some_and(|told| now - told >= ping);
             if is_quiet && output.direction == Direction::Outgoing {
                 output.end_records();
                 Frame::Ping.encode(&mut output.bytes);

@@ -1,11 +1,11 @@
 use super::*;
 use crate::frame::frame_len;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 
 const LINK: LinkId = LinkId(3);
 
 fn outbox() -> Outbox {
-    let mut outbox = Outbox::new(&ReplicatorConfig::new(Seat::default()));
+    let mut outbox = Outbox::new(&ReplicatorConfig::new(Replica::default()));
     outbox.open(LINK, Direction::Outgoing);
     outbox
 }
@@ -114,7 +114,7 @@ fn a_closed_link_is_named_no_more_and_others_are() {
 
 #[test]
 fn a_copy_ends_the_records_before_it_and_says_whether_there_is_room() {
-    let mut config = ReplicatorConfig::new(Seat::default());
+    let mut config = ReplicatorConfig::new(Replica::default());
     config.copy_bytes_max = 100;
     let mut outbox = Outbox::new(&config);
     outbox.open(LINK, Direction::Outgoing);
@@ -148,7 +148,7 @@ fn a_message_that_no_frame_holds_is_refused() {
 #[test]
 fn a_closed_link_is_stuck_no_more_and_others_are() {
     let other = LinkId(4);
-    let mut config = ReplicatorConfig::new(Seat::default());
+    let mut config = ReplicatorConfig::new(Replica::default());
     config.output_bytes_max = 100;
     let mut outbox = Outbox::new(&config);
     for link in [LINK, other] {

@@ -8,9 +8,9 @@
 //! - A mark is answered for: its batch has something in it, and is appended or refused.
 
 use crate::accept::Acknowledgements;
-use crate::claim::Base;
 use crate::partition::Partition;
 use crate::ready::{Action, Ready, Want};
+use crate::summary::Baseline;
 use crate::work::Work;
 use crate::{LogMark, Role};
 use brickyard_types::record::{Header, Kind};
@@ -167,17 +167,17 @@ impl OwnLog {
 
     /// The same, also below the commit position: where an unfinished catch-up goes back to.
     pub(crate) fn put_cut_above(&mut self, it: &mut Partition, op: Op, ready: &mut Ready) {
-        it.log.owes_cut = false;
+        it.log.is_cut_due = false;
         let header = it.header(Kind::Cut, op, it.log.committed);
         it.log.cut_mark = self.put(it, header, &[], ready);
     }
 
     /// Writes what may be claimed of a partition that came from others. In one batch with what is pending since then: a log
     /// that had the one without the other would claim too little, or nothing.
-    fn put_base(&mut self, it: &mut Partition, ready: &mut Ready) {
-        it.log.owes_base = false;
-        if let Some((header, value)) = base(it) {
-            it.log.base_mark = self.put(it, header, &value, ready);
+    fn put_baseline(&mut self, it: &mut Partition, ready: &mut Ready) {
+        it.log.is_baseline_due = false;
+        if let Some((header, value)) = baseline(it) {
+            it.log.baseline_mark = self.put(it, header, &value, ready);
         }
     }
 
@@ -187,12 +187,12 @@ impl OwnLog {
             return;
         }
         work.end_retry(it);
-        if it.log.owes_base {
-            self.put_base(it, ready);
+        if it.log.is_baseline_due {
+            self.put_baseline(it, ready);
         }
         let refused = it.log.pending.iter().find(|it| it.mark == LogMark::NEVER);
         if let Some(op) = refused.map(|entry| Op(entry.op.0 - 1)) {
-            if it.log.owes_cut {
+            if it.log.is_cut_due {
                 self.put_cut(it, op, ready);
             }
             let mark = self.mark(it.durability);
@@ -227,14 +227,14 @@ impl OwnLog {
         if it.log.mark != LogMark::NEVER {
             self.answered = self.answered.max(it.log.mark);
         }
-        if it.log.base_mark >= from {
-            it.log.owes_base = true;
-            it.log.base_mark = LogMark::NONE;
+        if it.log.baseline_mark >= from {
+            it.log.is_baseline_due = true;
+            it.log.baseline_mark = LogMark::NONE;
         }
         if it.place.role == Role::Primary {
             mark_refused(it, from);
             if it.log.cut_mark >= from {
-                it.log.owes_cut = true;
+                it.log.is_cut_due = true;
                 it.log.cut_mark = LogMark::NONE;
             }
         } else {
@@ -248,8 +248,8 @@ fn pop_reached(waiting: &mut VecDeque<(LogMark, u32)>, reached: LogMark) -> Opti
     Some(slot)
 }
 
-/// The record of a base at the commit position: header and value. `None`: a catch-up has not finished.
-pub(crate) fn base(it: &Partition) -> Option<(Header, Vec<u8>)> {
+/// The record of a baseline at the commit position: header and value. `None`: a catch-up has not finished.
+pub(crate) fn baseline(it: &Partition) -> Option<(Header, Vec<u8>)> {
     let log = &it.log;
     if log.partial.is_some() {
         return None;
@@ -258,14 +258,14 @@ pub(crate) fn base(it: &Partition) -> Option<(Header, Vec<u8>)> {
     let view = log.view_at(op)?;
     let mut value = Vec::new();
     let runs = log.history.runs().iter().copied();
-    let base = Base {
+    let baseline = Baseline {
         generation: log.generation,
         view,
         op,
         runs: runs.filter(|run| run.first <= op).collect(),
     };
-    base.encode(&mut value);
-    let mut header = it.header(Kind::Base, op, op);
+    baseline.encode(&mut value);
+    let mut header = it.header(Kind::Baseline, op, op);
     header.view = view;
     Some((header, value))
 }
@@ -284,16 +284,16 @@ fn forget_refused(it: &mut Partition, from: LogMark, ready: &mut Ready) {
     let kept = pending.take_while(|entry| entry.mark < from).count();
     let kept = Op(it.log.committed.0 + kept as u64);
     // No stream brings again what was found at the start. The log has it still, but in the name of the partition that
-    // was split: what a claim without it would lead to is that what may have committed is lost.
+    // was split: what a log summary without it would lead to is that what may have committed is lost.
     let op = kept.max(it.log.restored.min(it.log.last.1));
     it.cut(op, ready);
     mark_refused(it, from);
     if it.log.cut_mark >= from {
-        it.log.owes_cut = true;
+        it.log.is_cut_due = true;
     }
     if it.log.settled_mark >= from {
         // Something is applied that the log does not have: a full copy puts that right.
-        it.log.claim_nothing();
+        it.log.clear_summary();
     }
     let before = LogMark(from.0.saturating_sub(1));
     it.log.mark = it.log.mark.min(before);

@@ -4,7 +4,7 @@ use crate::log::Log;
 use crate::member::{Copy, Member, Phase};
 use crate::ready::{Action, Ready};
 use crate::{LinkId, Role, Status};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::record::{Header, Kind};
 use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
 
@@ -32,7 +32,7 @@ pub(crate) struct Place {
     pub(crate) view: View,
     /// The role in it; never `Stopped`.
     pub(crate) role: Role,
-    pub(crate) primary: Seat,
+    pub(crate) primary: Replica,
     pub(crate) generation: u32,
     /// Members in sync, and how many writes ask for.
     pub(crate) in_sync: usize,
@@ -79,7 +79,7 @@ pub(crate) struct Follow {
     /// The stream that records are accepted from: the one on which the primary of the current view began.
     pub(crate) stream: Option<LinkId>,
     /// The stream on which a learner's claim was sent and no answer has come.
-    pub(crate) claimed: Option<LinkId>,
+    pub(crate) reported_to: Option<LinkId>,
     /// How far the primary says that it has committed.
     pub(crate) known_commit: Op,
     /// The view in which reads are served once `reach` is there; 0: none.
@@ -96,7 +96,7 @@ impl Follow {
     /// The stream is gone: nothing more comes from it, commit positions included.
     pub(crate) fn detach(&mut self, committed: Op) {
         self.stream = None;
-        self.claimed = None;
+        self.reported_to = None;
         self.copying = None;
         self.known_commit = committed;
     }

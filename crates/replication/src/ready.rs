@@ -15,9 +15,9 @@
 //! Invariant: frames of one link leave in the order of the actions. So a refusal goes ahead of every vote that passes
 //! it, and a turn's end follows the turn's records.
 
-use crate::frame::{Frame, put_turn};
-use crate::{LinkId, LogMark, Status, Turn};
-use brickyard_routing::Seat;
+use crate::frame::{Frame, put_sequence};
+use crate::{LinkId, LogMark, Sequence, Status};
+use brickyard_routing::Replica;
 use brickyard_types::record::{Header, Record};
 use brickyard_types::{Op, PartitionId, View};
 use std::ops::Range;
@@ -48,7 +48,7 @@ pub enum Action {
         header: Header,
         /// Its value, in [`Ready::bytes`].
         value: Range<usize>,
-        /// A `ViewStart`: kept, sent and committed like any record. A `Cut` or a `Base` is not kept.
+        /// A `ViewStart`: kept, sent and committed like any record. A `Cut` or a `Baseline` is not kept.
         is_entry: bool,
         /// The batch that it goes into.
         mark: LogMark,
@@ -124,7 +124,7 @@ pub enum Action {
     /// A peer's message that is not of this room (the gateway's).
     Message {
         /// Who sent it.
-        peer: Seat,
+        peer: Replica,
         /// Where it is in the frame that the call was about.
         bytes: Range<usize>,
     },
@@ -147,9 +147,9 @@ pub struct Received {
 /// What the replicator wants of the world outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// A stream to that seat is wanted and there is none. Repeated by `tick`; the owner passes over those
+    /// A stream to that replica is wanted and there is none. Repeated by `tick`; the owner passes over those
     /// that it is dialing already, and backs off.
-    Dial(Seat),
+    Dial(Replica),
     /// An acceptance waits for a sync of everything appended so far. The owner says when it has asked for one
     /// ([`on_sync_asked`](crate::Replicator::on_sync_asked)); the answer is a later
     /// [`on_synced`](crate::Replicator::on_synced), also when there was nothing left to sync.
@@ -162,7 +162,7 @@ pub enum Want {
         /// The view that the proposal changes.
         view: View,
         /// The learner, in its incarnation.
-        learner: Seat,
+        learner: Replica,
     },
     /// A member whose vote is required has not voted for `eviction_timeout` while something waits for it.
     /// Repeated by `tick`. May name a learner whose promotion was asked: then only a newer view frees the
@@ -173,7 +173,7 @@ pub enum Want {
         /// The view that the proposal changes.
         view: View,
         /// The member.
-        backup: Seat,
+        backup: Replica,
     },
     /// The partition is to be split or merged, and nothing of it is pending nor will be in this view: tell the control plane.
     /// Repeated until the map answers.
@@ -195,7 +195,7 @@ pub enum Want {
         /// The partition.
         partition: PartitionId,
         /// The learner.
-        learner: Seat,
+        learner: Replica,
         /// The stream to it.
         link: LinkId,
         /// Only records above this op; `None`: everything (a full copy).
@@ -206,7 +206,7 @@ pub enum Want {
         /// The partition.
         partition: PartitionId,
         /// The learner.
-        learner: Seat,
+        learner: Replica,
     },
     /// Close this stream (and call [`on_closed`](crate::Replicator::on_closed)): it is superseded, silent, or
     /// its peer does not read.
@@ -270,9 +270,14 @@ impl Ready {
     }
 
     /// A turn's end.
-    pub(crate) fn turn(&mut self, link: LinkId, turn: Turn, commits: &[(PartitionId, Op)]) {
+    pub(crate) fn sequence(
+        &mut self,
+        link: LinkId,
+        sequence: Sequence,
+        commits: &[(PartitionId, Op)],
+    ) {
         let from = self.bytes.len();
-        put_turn(&mut self.bytes, turn, commits);
+        put_sequence(&mut self.bytes, sequence, commits);
         let frame = from..self.bytes.len();
         self.push(Action::Frame { link, frame });
     }

@@ -6,17 +6,17 @@
 //! Invariants:
 //! - Nothing is cut but by a `Cut` record (rule `a restart cuts nothing`): what is not known to be committed is the
 //!   tail.
-//! - The claim begins at a base record and extends over consecutive ops only (rule
+//! - The log summary begins at a baseline record and extends over consecutive ops only (rule
 //!   `log summaries begin at a baseline`). Consecutive is meant by number: while a catch-up ran, the stream's records
-//!   were written before the base that they follow.
+//!   were written before the baseline that they follow.
 //! - Moved and copied records (flag `MOVED`) are committed, are no part of any run, and survive a `Cut`.
 //!
 //! Not here: what the records do to the table, and which of two records of a key is newer (`brick`).
 
 use crate::LogMark;
-use crate::claim::{Base, ViewStart};
 use crate::history::{History, Run};
-use crate::restored::{Restored, TailEntry};
+use crate::restored::{Restored, SuffixEntry};
+use crate::summary::{Baseline, ViewStart};
 use brickyard_types::record::{Header, Kind, flag};
 use brickyard_types::{Op, View};
 use std::collections::VecDeque;
@@ -24,18 +24,18 @@ use std::collections::VecDeque;
 /// One partition while its log is read.
 #[derive(Debug)]
 pub struct Rebuild<P> {
-    base: Base,
+    baseline: Baseline,
     /// The last record, and the first of the consecutive ones that end with it.
     last: (View, Op),
     run: Op,
-    /// The end of the run from `base`, once a gap or damage came after it.
+    /// The end of the run from `baseline`, once a gap or damage came after it.
     sure: Option<(View, Op)>,
     /// That was damage: nobody knows what it said.
     is_damaged: bool,
     committed: Op,
     /// The highest op of what was moved or copied.
     moved: Op,
-    tail: VecDeque<TailEntry<P>>,
+    suffix: VecDeque<SuffixEntry<P>>,
     history: History,
     generation: u32,
     watermark: Op,
@@ -46,14 +46,14 @@ pub struct Rebuild<P> {
 impl<P> Default for Rebuild<P> {
     fn default() -> Self {
         Self {
-            base: Base::default(),
+            baseline: Baseline::default(),
             last: (View(0), Op(0)),
             run: Op(1),
             sure: None,
             is_damaged: false,
             committed: Op(0),
             moved: Op(0),
-            tail: VecDeque::new(),
+            suffix: VecDeque::new(),
             history: History::default(),
             generation: 0,
             watermark: Op(0),
@@ -72,9 +72,9 @@ impl<P> Rebuild<P> {
         value: &[u8],
         mark: LogMark,
         payload: P,
-        apply: &mut dyn FnMut(TailEntry<P>),
+        apply: &mut dyn FnMut(SuffixEntry<P>),
     ) {
-        let entry = TailEntry {
+        let entry = SuffixEntry {
             view: header.view,
             op: header.op,
             mark,
@@ -94,7 +94,7 @@ impl<P> Rebuild<P> {
                 };
             }
             Kind::Cut => self.on_cut(header, apply),
-            Kind::Base => self.on_base(header, value, apply),
+            Kind::Baseline => self.on_baseline(header, value, apply),
             Kind::Watermark => self.watermark = self.watermark.max(header.op),
             Kind::Put | Kind::Delete | Kind::Batch | Kind::Clear | Kind::ViewStart => {
                 self.on_entry(entry, apply);
@@ -110,7 +110,7 @@ impl<P> Rebuild<P> {
         }
     }
 
-    /// Something of the partition is unreadable here: the claim ends before it.
+    /// Something of the partition is unreadable here: the log summary ends before it.
     pub fn on_damage(&mut self) {
         self.is_damaged = true;
         if self.sure.is_none() {
@@ -118,17 +118,17 @@ impl<P> Rebuild<P> {
         }
     }
 
-    fn on_entry(&mut self, entry: TailEntry<P>, apply: &mut dyn FnMut(TailEntry<P>)) {
+    fn on_entry(&mut self, entry: SuffixEntry<P>, apply: &mut dyn FnMut(SuffixEntry<P>)) {
         if entry.op != self.last.1.next() {
             self.jump(entry.op);
         }
-        while self.tail.back().is_some_and(|it| it.op >= entry.op) {
-            self.tail.pop_back();
+        while self.suffix.back().is_some_and(|it| it.op >= entry.op) {
+            self.suffix.pop_back();
         }
         self.last = (entry.view, entry.op);
         self.history.push(entry.view, entry.op);
         if entry.op > self.committed {
-            self.tail.push_back(entry);
+            self.suffix.push_back(entry);
         } else {
             // A catch-up began anew behind what was known to be committed.
             apply(entry);
@@ -143,31 +143,31 @@ impl<P> Rebuild<P> {
         self.run = op;
     }
 
-    /// Where the consecutive ops from the base end.
+    /// Where the consecutive ops from the baseline end.
     fn end(&self) -> (View, Op) {
-        if self.run <= self.base.op.next() && self.last.1 >= self.base.op {
+        if self.run <= self.baseline.op.next() && self.last.1 >= self.baseline.op {
             self.last
         } else {
-            (self.base.view, self.base.op)
+            (self.baseline.view, self.baseline.op)
         }
     }
 
-    fn commit(&mut self, op: Op, apply: &mut dyn FnMut(TailEntry<P>)) {
+    fn commit(&mut self, op: Op, apply: &mut dyn FnMut(SuffixEntry<P>)) {
         self.committed = self.committed.max(op);
-        while let Some(entry) = self.tail.pop_front() {
+        while let Some(entry) = self.suffix.pop_front() {
             if entry.op > self.committed {
-                self.tail.push_front(entry);
+                self.suffix.push_front(entry);
                 break;
             }
             apply(entry);
         }
     }
 
-    fn on_cut(&mut self, header: &Header, apply: &mut dyn FnMut(TailEntry<P>)) {
+    fn on_cut(&mut self, header: &Header, apply: &mut dyn FnMut(SuffixEntry<P>)) {
         let op = header.op;
         self.commit(header.committed.unwrap_or_default(), apply);
-        while self.tail.back().is_some_and(|it| it.op > op) {
-            self.tail.pop_back();
+        while self.suffix.back().is_some_and(|it| it.op > op) {
+            self.suffix.pop_back();
         }
         if op > self.last.1 {
             // Everything was dropped, and the stream goes on after the copy's op.
@@ -183,43 +183,49 @@ impl<P> Rebuild<P> {
         }
     }
 
-    /// A cut at `op` behind a gap. Where everything from the base up to it was read, what was missing behind it is cut off
-    /// as well: the cleaner removes that as soon as it is cut, and nothing that counts before there is a base above it.
+    /// A cut at `op` behind a gap. Where everything from the baseline up to it was read, what was missing behind it is cut off
+    /// as well: the cleaner removes that as soon as it is cut, and nothing that counts before there is a baseline above it.
     ///
     /// Not so where something above has committed or was copied: a copy was not finished there. Nor behind damage.
     fn end_gap(&mut self, op: Op) {
-        let is_based = self.base.op > Op(0) && op >= self.base.op;
+        let is_based = self.baseline.op > Op(0) && op >= self.baseline.op;
         let is_last = self.committed.max(self.moved) <= op;
         if is_based && is_last && !self.is_damaged {
             self.sure = None;
-            self.run = self.base.op.next();
+            self.run = self.baseline.op.next();
         } else if self.sure.is_some_and(|sure| sure.1 > op) {
             self.sure = Some(self.last);
         }
     }
 
-    fn on_base(&mut self, header: &Header, value: &[u8], apply: &mut dyn FnMut(TailEntry<P>)) {
-        let Some(base) = Base::decode(header.view, header.op, value) else {
+    fn on_baseline(
+        &mut self,
+        header: &Header,
+        value: &[u8],
+        apply: &mut dyn FnMut(SuffixEntry<P>),
+    ) {
+        let Some(baseline) = Baseline::decode(header.view, header.op, value) else {
             self.on_damage();
             return;
         };
-        self.commit(base.op, apply);
-        if base.generation == self.base.generation && base.op <= self.base.op {
+        self.commit(baseline.op, apply);
+        if baseline.generation == self.baseline.generation && baseline.op <= self.baseline.op {
             return;
         }
-        self.generation = base.generation;
+        self.generation = baseline.generation;
         let own = self.history.runs().iter().copied();
-        let above = own.filter(|run| run.first > base.op && run.view > base.view);
-        let runs: Vec<Run> = base.runs.iter().copied().chain(above).collect();
+        let above = own.filter(|run| run.first > baseline.op && run.view > baseline.view);
+        let runs: Vec<Run> = baseline.runs.iter().copied().chain(above).collect();
         self.history = History::new(&runs);
-        if self.last.1 <= base.op {
-            self.last = (base.view, base.op);
-            self.run = base.op.next();
+        if self.last.1 <= baseline.op {
+            self.last = (baseline.view, baseline.op);
+            self.run = baseline.op.next();
         }
-        self.base = base;
+        self.baseline = baseline;
         self.is_damaged = false;
-        // What follows the base without a gap counts, wherever in the log it stands.
-        self.sure = (self.run > self.base.op.next()).then_some((self.base.view, self.base.op));
+        // What follows the baseline without a gap counts, wherever in the log it stands.
+        self.sure =
+            (self.run > self.baseline.op.next()).then_some((self.baseline.view, self.baseline.op));
     }
 
     /// Whether everything up to this record of the partition's history was read.
@@ -252,11 +258,11 @@ impl<P> Rebuild<P> {
         self.committed
     }
 
-    /// The partition was split or merged here: everything up to `upto` has committed, and what is left of the tail counts
+    /// The partition was split or merged here: everything up to `upto` has committed, and what is left of the suffix counts
     /// for nothing.
-    pub fn end_at(&mut self, upto: Op, apply: &mut dyn FnMut(TailEntry<P>)) {
+    pub fn end_at(&mut self, upto: Op, apply: &mut dyn FnMut(SuffixEntry<P>)) {
         self.commit(upto, apply);
-        self.tail.clear();
+        self.suffix.clear();
         if self.committed < self.last.1 {
             self.history.cut(self.committed);
             self.last = (
@@ -267,8 +273,8 @@ impl<P> Rebuild<P> {
     }
 
     /// The records that are not known to be committed, for a reader that has not read them whole.
-    pub fn tail_mut(&mut self) -> impl Iterator<Item = &mut TailEntry<P>> {
-        self.tail.iter_mut()
+    pub fn suffix_mut(&mut self) -> impl Iterator<Item = &mut SuffixEntry<P>> {
+        self.suffix.iter_mut()
     }
 
     /// The log is read.
@@ -276,19 +282,19 @@ impl<P> Rebuild<P> {
     pub fn finish(self) -> Restored<P> {
         let last = self.sure.unwrap_or(self.last);
         let mut next = self.committed.next();
-        let mut tail = VecDeque::new();
-        for entry in self.tail {
+        let mut suffix = VecDeque::new();
+        for entry in self.suffix {
             if entry.op == next && entry.op <= last.1 {
                 next = next.next();
-                tail.push_back(entry);
+                suffix.push_back(entry);
             }
         }
         Restored {
             generation: self.generation,
-            base: self.base,
+            baseline: self.baseline,
             committed: self.committed,
             last,
-            tail,
+            suffix,
             is_complete: self.sure.is_none(),
             watermark: self.watermark,
             history: self.history.runs().to_vec(),

@@ -6,8 +6,8 @@ type Line = (Kind, u32, u64, u64, u8);
 
 fn value_of(kind: Kind, view: u32, op: u64) -> Vec<u8> {
     let mut value = Vec::new();
-    if kind == Kind::Base {
-        let base = Base {
+    if kind == Kind::Baseline {
+        let baseline = Baseline {
             generation: 1,
             view: View(view),
             op: Op(op),
@@ -16,7 +16,7 @@ fn value_of(kind: Kind, view: u32, op: u64) -> Vec<u8> {
                 first: Op(1),
             }],
         };
-        base.encode(&mut value);
+        baseline.encode(&mut value);
     }
     value
 }
@@ -39,11 +39,11 @@ const PUT: Kind = Kind::Put;
 const MOVED: u8 = flag::MOVED;
 
 #[test]
-fn what_is_not_known_to_be_committed_is_the_tail() {
+fn what_is_not_known_to_be_committed_is_the_suffix() {
     let (applied, restored) = rebuilt(&[(PUT, 1, 1, 0, 0), (PUT, 1, 2, 0, 0), (PUT, 1, 3, 1, 0)]);
     assert_eq!(applied, [1]);
     assert_eq!(restored.last, (View(1), Op(3)));
-    assert_eq!(restored.tail.len(), 2);
+    assert_eq!(restored.suffix.len(), 2);
     assert!(restored.is_complete);
 }
 
@@ -58,7 +58,7 @@ fn only_a_cut_cuts() {
     ];
     let (applied, restored) = rebuilt(&lines);
     assert_eq!(applied, [1, 2]);
-    assert_eq!(restored.tail.len(), 1);
+    assert_eq!(restored.suffix.len(), 1);
     assert_eq!(restored.history.len(), 2);
     assert_eq!(restored.history[1].view, View(2));
 }
@@ -74,7 +74,7 @@ fn nothing_above_a_cut_comes_back_when_a_copy_takes_its_place() {
     ];
     let (applied, restored) = rebuilt(&lines);
     assert_eq!(applied, [1]);
-    assert_eq!(restored.tail.len(), 0);
+    assert_eq!(restored.suffix.len(), 0);
 }
 
 #[test]
@@ -90,20 +90,20 @@ fn copies_are_committed_and_no_part_of_the_run() {
     assert_eq!(applied, [1, 3, 9]);
     assert_eq!(restored.last, (View(1), Op(1)), "the base is missing");
     assert!(!restored.is_complete);
-    // With the base the stream's records count, although they were written before it.
-    let with_base = [&lines[..], &[(Kind::Base, 1, 4, 4, 0)]].concat();
-    let (_, restored) = rebuilt(&with_base);
+    // With the baseline the stream's records count, although they were written before it.
+    let with_baseline = [&lines[..], &[(Kind::Baseline, 1, 4, 4, 0)]].concat();
+    let (_, restored) = rebuilt(&with_baseline);
     assert_eq!(restored.last, (View(1), Op(5)));
     assert!(restored.is_complete);
-    assert_eq!(restored.tail.len(), 1);
+    assert_eq!(restored.suffix.len(), 1);
 }
 
 #[test]
-fn an_older_base_takes_nothing_back() {
+fn an_older_baseline_takes_nothing_back() {
     let lines = [
-        (Kind::Base, 1, 4, 4, 0),
+        (Kind::Baseline, 1, 4, 4, 0),
         (PUT, 1, 5, 4, 0),
-        (Kind::Base, 1, 2, 4, 0),
+        (Kind::Baseline, 1, 2, 4, 0),
     ];
     let (_, restored) = rebuilt(&lines);
     assert_eq!(restored.last, (View(1), Op(5)));
@@ -111,7 +111,7 @@ fn an_older_base_takes_nothing_back() {
 }
 
 #[test]
-fn after_a_drop_only_a_base_is_claimed() {
+fn after_a_drop_only_a_baseline_is_claimed() {
     let lines = [
         (PUT, 1, 1, 1, 0),
         (Kind::Drop, 0, 7, 0, 0),
@@ -121,8 +121,8 @@ fn after_a_drop_only_a_base_is_claimed() {
     let (_, restored) = rebuilt(&lines);
     assert_eq!((restored.last.1, restored.is_complete), (Op(0), false));
     assert_eq!(restored.committed, Op(7));
-    let with_base = [&lines[..], &[(Kind::Base, 2, 7, 7, 0)]].concat();
-    let (_, restored) = rebuilt(&with_base);
+    let with_baseline = [&lines[..], &[(Kind::Baseline, 2, 7, 7, 0)]].concat();
+    let (_, restored) = rebuilt(&with_baseline);
     assert_eq!((restored.last.1, restored.is_complete), (Op(8), true));
 }
 
@@ -131,7 +131,7 @@ fn after_a_drop_only_a_base_is_claimed() {
 fn what_is_missing_behind_a_cut_is_not_missed() {
     let cut_at = |op: u64| {
         [
-            (Kind::Base, 1, 5, 5, 0),
+            (Kind::Baseline, 1, 5, 5, 0),
             (PUT, 1, 7, 5, 0),
             (PUT, 1, 8, 5, 0),
             (Kind::Cut, 2, op, 5, 0),
@@ -164,7 +164,7 @@ fn a_cut_below_what_has_committed_makes_nothing_whole() {
     let (_, restored) = rebuilt(&lines);
     assert_eq!((restored.last.1, restored.is_complete), (Op(1), false));
     let copied = [
-        (Kind::Base, 1, 5, 5, 0),
+        (Kind::Baseline, 1, 5, 5, 0),
         (PUT, 1, 7, 5, 0),
         (PUT, 1, 6, 0, MOVED),
         (Kind::Cut, 1, 5, 5, 0),
@@ -174,7 +174,7 @@ fn a_cut_below_what_has_committed_makes_nothing_whole() {
 }
 
 #[test]
-fn damage_ends_the_claim() {
+fn damage_ends_the_summary() {
     let mut rebuild: Rebuild<()> = Rebuild::default();
     let mut apply = |_| {};
     for op in 1..=2 {
@@ -202,7 +202,7 @@ fn nobody_knows_what_was_cut_where_there_is_damage() {
         let value = value_of(kind, view, op);
         rebuild.on_record(&header, &value, LogMark::NONE, (), &mut apply);
     };
-    read(&mut rebuild, Kind::Base, 1, 1, 1);
+    read(&mut rebuild, Kind::Baseline, 1, 1, 1);
     read(&mut rebuild, PUT, 1, 2, 1);
     rebuild.on_damage();
     read(&mut rebuild, Kind::Cut, 3, 2, 1);
@@ -233,34 +233,38 @@ fn a_record_takes_the_place_of_one_with_its_op_and_of_all_above() {
         (PUT, 2, 2, 1, 0),
     ];
     let (_, restored) = rebuilt(&lines);
-    let tail: Vec<(u32, u64)> = restored
-        .tail
+    let suffix: Vec<(u32, u64)> = restored
+        .suffix
         .iter()
         .map(|it| (it.view.0, it.op.0))
         .collect();
-    assert_eq!(tail, [(2, 2)]);
+    assert_eq!(suffix, [(2, 2)]);
 }
 
 #[test]
-fn a_base_that_cannot_be_read_is_damage() {
+fn a_baseline_that_cannot_be_read_is_damage() {
     let mut rebuild: Rebuild<()> = Rebuild::default();
-    let header = header(Kind::Base, P, 1, 4, 4);
+    let header = header(Kind::Baseline, P, 1, 4, 4);
     rebuild.on_record(&header, &[1], LogMark::NONE, (), &mut |_| {});
     assert!(!rebuild.finish().is_complete);
 }
 
 #[test]
-fn a_base_brings_its_views_and_keeps_those_above_it() {
+fn a_baseline_brings_its_views_and_keeps_those_above_it() {
     let views = |lines: &[Line]| {
         let (_, restored) = rebuilt(lines);
         let runs = restored.history.iter();
         runs.map(|run| (run.view.0, run.first.0))
             .collect::<Vec<_>>()
     };
-    let base = (Kind::Base, 2, 4, 4, 0);
-    assert_eq!(views(&[(PUT, 3, 5, 3, 0), base]), [(2, 1), (3, 5)]);
-    assert_eq!(views(&[(PUT, 3, 2, 0, 0), base]), [(2, 1)], "below it");
-    assert_eq!(views(&[(PUT, 1, 5, 3, 0), base]), [(2, 1)], "an older view");
+    let baseline = (Kind::Baseline, 2, 4, 4, 0);
+    assert_eq!(views(&[(PUT, 3, 5, 3, 0), baseline]), [(2, 1), (3, 5)]);
+    assert_eq!(views(&[(PUT, 3, 2, 0, 0), baseline]), [(2, 1)], "below it");
+    assert_eq!(
+        views(&[(PUT, 1, 5, 3, 0), baseline]),
+        [(2, 1)],
+        "an older view"
+    );
 }
 
 #[test]
@@ -281,11 +285,14 @@ fn what_a_partition_ended_with_commits_and_the_rest_goes() {
     let mut applied = Vec::new();
     for op in 1..=3 {
         let header = header(PUT, P, 1, op, 1);
-        let apply = &mut |entry: TailEntry<()>| applied.push(entry.op.0);
+        let apply = &mut |entry: SuffixEntry<()>| applied.push(entry.op.0);
         rebuild.on_record(&header, &[], LogMark::NONE, (), apply);
     }
     rebuild.end_at(Op(2), &mut |entry| applied.push(entry.op.0));
     assert_eq!(applied, [1, 2]);
     let restored = rebuild.finish();
-    assert_eq!((restored.last, restored.tail.len()), ((View(1), Op(2)), 0));
+    assert_eq!(
+        (restored.last, restored.suffix.len()),
+        ((View(1), Op(2)), 0)
+    );
 }

@@ -1,18 +1,18 @@
 //! The state machine of all replicated partitions of one brick: its parts, and what may be asked of it.
 //!
 //! What happens to it comes in through `input.rs`, which hands it to the handler of the concern: `view` (the map),
-//! `lead`, `flush` and `teach` (this brick as a primary), `follow` and `learner` (as a backup or learner), `commit`,
+//! `lead`, `flush` and `state_transfer` (this brick as a primary), `follow` and `learner` (as a backup or learner), `commit`,
 //! `own_log`, `links`, `tick`, `split`, `merge`. A handler borrows what it may change, and nothing else.
 
-use crate::claim::Claim;
 use crate::links::Links;
-use crate::own_log::{OwnLog, base};
+use crate::own_log::{OwnLog, baseline};
 use crate::partition::Partition;
 use crate::ready::Ready;
 use crate::slots::Slots;
+use crate::summary::ReplicaSummary;
 use crate::work::Work;
-use crate::{LinkId, LogMark, Next, PreparedRecord, ReplicatorConfig, Status, Turn};
-use brickyard_routing::Seat;
+use crate::{LinkId, LogMark, Next, PreparedRecord, ReplicatorConfig, Sequence, Status};
+use brickyard_routing::Replica;
 use brickyard_types::record::Header;
 use brickyard_types::{Instant, Op, PartitionId, View};
 
@@ -32,7 +32,7 @@ pub struct Replicator {
     pub(crate) work: Work,
     pub(crate) ready: Ready,
     /// The last turn that was flushed.
-    pub(crate) turn: Turn,
+    pub(crate) sequence: Sequence,
     pub(crate) has_lease: bool,
     pub(crate) now: Instant,
 }
@@ -48,7 +48,7 @@ impl Replicator {
             own: OwnLog::default(),
             work: Work::default(),
             ready: Ready::default(),
-            turn: Turn(0),
+            sequence: Sequence(0),
             has_lease: false,
             now: Instant(0),
         }
@@ -69,15 +69,15 @@ impl Replicator {
     }
 
     /// For the report after registration: what this brick holds of each partition.
-    pub fn claims(&self) -> impl Iterator<Item = (PartitionId, Claim)> + '_ {
+    pub fn summaries(&self) -> impl Iterator<Item = (PartitionId, ReplicaSummary)> + '_ {
         let all = self.partitions.iter();
-        all.map(|partition| (partition.id, partition.log.claim()))
+        all.map(|partition| (partition.id, partition.log.summary()))
     }
 
     /// The same of one of them; `None` if nothing is known of it here.
     #[must_use]
-    pub fn claim_of(&self, partition: PartitionId) -> Option<Claim> {
-        Some(self.partitions.by_id(partition)?.log.claim())
+    pub fn summary_of(&self, partition: PartitionId) -> Option<ReplicaSummary> {
+        Some(self.partitions.by_id(partition)?.log.summary())
     }
 
     /// What the next record of a partition must say; `None` unless `status().accepts_writes`.
@@ -142,17 +142,17 @@ impl Replicator {
         entry.is_some_and(|entry| entry.view < partition.place.view)
     }
 
-    /// The record of a base at the commit position: header and value. The cleaner makes gaps in what can be
-    /// claimed, so before a segment of a replicated partition goes, the log gets a base at or above what it
+    /// The record of a baseline at the commit position: header and value. The cleaner makes gaps in what can be
+    /// claimed, so before a segment of a replicated partition goes, the log gets a baseline at or above what it
     /// holds (rule `log summaries begin at a baseline`). `None`: a catch-up has not finished, or what was found at
     /// the start has not been written in the partition's name, and nothing may be removed.
     #[must_use]
-    pub fn base(&self, partition: PartitionId) -> Option<(Header, Vec<u8>)> {
+    pub fn baseline(&self, partition: PartitionId) -> Option<(Header, Vec<u8>)> {
         let partition = self.partitions.by_id(partition)?;
-        if partition.log.owes_restored() {
+        if partition.log.is_restored_due() {
             return None;
         }
-        base(partition)
+        baseline(partition)
     }
 
     /// Whether this brick's log has answered for everything of the partition: then it may be taken apart.
@@ -166,13 +166,13 @@ impl Replicator {
             let is_appended = it.log.mark == LogMark::NEVER || it.log.mark <= self.own.appended;
             let is_answered = is_appended || is_over;
             // What was found at the start and has not been written in the partition's name is all that there is of it.
-            is_answered && !it.log.owes_restored()
+            is_answered && !it.log.is_restored_due()
         })
     }
 
     /// The stream on which this brick sends to `peer`, if it is connected.
     #[must_use]
-    pub fn link_to(&self, peer: Seat) -> Option<LinkId> {
+    pub fn link_to(&self, peer: Replica) -> Option<LinkId> {
         self.links.peers.get(&peer)?.outgoing
     }
 

@@ -1,6 +1,6 @@
 //! What a partition may be used for on this brick, and what is known of a prepared record.
 
-use crate::{LogMark, Turn};
+use crate::{LogMark, Sequence};
 use brickyard_types::{Op, View};
 
 /// A prepared record: it has its place in the partition's log and has not committed. The owner keeps its bytes.
@@ -12,8 +12,8 @@ pub struct PreparedRecord {
     pub op: Op,
     /// The batch of this brick's own log that has it.
     pub mark: LogMark,
-    /// The turn in which this brick, as primary, sent it; [`Turn::NEVER`] before.
-    pub turn: Turn,
+    /// The turn in which this brick, as primary, sent it; [`Sequence::NEVER`] before.
+    pub sequence: Sequence,
 }
 
 /// What the primary's next record must say: see [`Replicator::next`](crate::Replicator::next).

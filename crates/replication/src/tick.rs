@@ -8,7 +8,7 @@ use crate::partition::Partition;
 use crate::ready::{Ready, Want};
 use crate::slots::Slots;
 use crate::work::Work;
-use crate::{ReplicatorConfig, Turn};
+use crate::{ReplicatorConfig, Sequence};
 use brickyard_types::{Durability, Instant};
 
 /// What time looks at, and what it may change.
@@ -26,7 +26,7 @@ impl Tick<'_> {
     pub(crate) fn tick(&mut self) {
         self.retry_appends();
         self.begin_refused();
-        self.look_for_stalls();
+        self.check_for_stalls();
         self.repeat_promotions();
     }
 
@@ -50,7 +50,7 @@ impl Tick<'_> {
 
     fn begin_refused(&mut self) {
         let mut at = 0;
-        while let Some(&(when, slot, seat)) = self.work.refused.get(at) {
+        while let Some(&(when, slot, replica)) = self.work.refused.get(at) {
             if when > self.now {
                 at += 1;
                 continue;
@@ -60,7 +60,7 @@ impl Tick<'_> {
                 continue;
             };
             let mut members = it.lead.members.iter_mut();
-            let member = members.find(|it| it.seat == seat);
+            let member = members.find(|it| it.replica == replica);
             if let Some(member) = member.filter(|it| it.phase == Phase::Refused) {
                 member.phase = Phase::Due;
                 self.work.make_due(it);
@@ -69,7 +69,7 @@ impl Tick<'_> {
     }
 
     /// Members that hold something up for too long.
-    fn look_for_stalls(&mut self) {
+    fn check_for_stalls(&mut self) {
         let mut at = 0;
         while let Some(&slot) = self.work.busy.get(at) {
             let it = self.partitions.get_mut(slot);
@@ -93,13 +93,13 @@ impl Tick<'_> {
 
     fn repeat_promotions(&mut self) {
         let (now, repeat) = (self.now, self.config.repeat);
-        for &(slot, seat) in &self.work.promotions {
+        for &(slot, replica) in &self.work.promotions {
             let it = self.partitions.get_mut(slot);
             let Some(it) = it.filter(|it| it.leads()) else {
                 continue;
             };
             let (partition, view) = (it.id, it.place.view);
-            let member = it.lead.members.iter_mut().find(|it| it.seat == seat);
+            let member = it.lead.members.iter_mut().find(|it| it.replica == replica);
             // Only while it is in step: else it is a matter of eviction.
             let member = member.filter(|it| matches!(it.phase, Phase::Streaming { .. }));
             if let Some(Promotion::Asked(asked)) = member.map(|it| &mut it.promotion)
@@ -109,7 +109,7 @@ impl Tick<'_> {
                 self.ready.request(Want::Promote {
                     partition,
                     view,
-                    learner: seat,
+                    learner: replica,
                 });
             }
         }
@@ -124,12 +124,17 @@ fn find_stalls(
     config: &ReplicatorConfig,
     ready: &mut Ready,
 ) {
-    let Some((op, turn)) = it.log.pending.front().map(|entry| (entry.op, entry.turn)) else {
+    let Some((op, sequence)) = it
+        .log
+        .pending
+        .front()
+        .map(|entry| (entry.op, entry.sequence))
+    else {
         return;
     };
     for member in it.lead.members.iter_mut().filter(|it| it.is_required) {
         let link = member.link.and_then(|id| links.get(id));
-        let (vote, is_covered) = vote_of(member, link, it.durability, turn);
+        let (vote, is_covered) = vote_of(member, link, it.durability, sequence);
         if is_covered {
             member.stalled = None;
             continue;
@@ -140,7 +145,7 @@ fn find_stalls(
                     ready.request(Want::Evict {
                         partition: it.id,
                         view: it.place.view,
-                        backup: member.seat,
+                        backup: member.replica,
                     });
                     // Said again after a while.
                     let back = config.eviction_timeout.saturating_sub(config.repeat);
@@ -158,15 +163,15 @@ fn vote_of(
     member: &Member,
     link: Option<&Link>,
     durability: Durability,
-    turn: Turn,
-) -> (Turn, bool) {
+    sequence: Sequence,
+) -> (Sequence, bool) {
     let Some(link) = link else {
-        return (Turn(0), false);
+        return (Sequence(0), false);
     };
     let voted = link.sender.voted.at(durability);
     match member.phase {
-        Phase::Streaming { since } => (voted, voted >= since.max(turn)),
+        Phase::Streaming { since } => (voted, voted >= since.max(sequence)),
         // Its votes for other partitions are no progress of this one.
-        _ => (Turn(0), false),
+        _ => (Sequence(0), false),
     }
 }

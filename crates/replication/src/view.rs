@@ -4,7 +4,6 @@
 //! two kinds of members (rule `a proposed view only stops`): those that it removes stop, and its primary accepts,
 //! that is, neither votes nor commits in an older view any more.
 
-use crate::claim::ViewStart;
 use crate::follow::leave;
 use crate::frame::Reason;
 use crate::link::level;
@@ -13,15 +12,16 @@ use crate::member::{Copy, Member, Phase};
 use crate::own_log::OwnLog;
 use crate::partition::Partition;
 use crate::ready::{Ready, Want};
+use crate::summary::ViewStart;
 use crate::work::Work;
-use crate::{LogMark, PreparedRecord, Role, Turn};
-use brickyard_routing::{Group, Seat};
+use crate::{LogMark, PreparedRecord, Role, Sequence};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, Instant, Op, TableId, View};
 
 /// One partition, and what the map's word on it may change besides it.
 pub(crate) struct Adoption<'a> {
-    pub(crate) me: Seat,
+    pub(crate) me: Replica,
     pub(crate) now: Instant,
     pub(crate) it: &'a mut Partition,
     pub(crate) links: &'a mut Links,
@@ -106,7 +106,7 @@ impl Adoption<'_> {
         it.lead.unsent = 0;
         for entry in &mut it.log.pending {
             // Inherited entries are sent with the `Begin` of each member, whose votes count from there on.
-            entry.turn = Turn(0);
+            entry.sequence = Sequence(0);
         }
         if it.place.role == Role::Primary {
             if it.log.last.0 > group.view {
@@ -121,9 +121,9 @@ impl Adoption<'_> {
             } else if it.place.is_current() {
                 self.begin_view();
             }
-            let others = group.backups.iter().map(|seat| (*seat, false));
-            for (seat, is_learner) in others.chain(group.learners.iter().map(|it| (*it, true))) {
-                self.add_member(seat, is_learner);
+            let others = group.backups.iter().map(|replica| (*replica, false));
+            for (replica, is_learner) in others.chain(group.learners.iter().map(|it| (*it, true))) {
+                self.add_member(replica, is_learner);
             }
         } else {
             self.drop_refused();
@@ -144,18 +144,18 @@ impl Adoption<'_> {
             return;
         }
         let members = self.it.lead.members.iter();
-        let gone: Vec<Seat> = members
-            .filter(|member| member.is_learner && !group.learners.contains(&member.seat))
+        let gone: Vec<Replica> = members
+            .filter(|member| member.is_learner && !group.learners.contains(&member.replica))
             // Rule `learner votes before promotion`: a vote that is required stays so until a newer view says what
             // became of it.
             .filter(|member| !member.is_required)
-            .map(|member| member.seat)
+            .map(|member| member.replica)
             .collect();
-        for seat in gone {
-            self.drop_member(seat);
+        for replica in gone {
+            self.drop_member(replica);
         }
-        for seat in &group.learners {
-            self.add_member(*seat, true);
+        for replica in &group.learners {
+            self.add_member(*replica, true);
         }
     }
 
@@ -169,7 +169,7 @@ impl Adoption<'_> {
             ..
         } = self;
         own.append_again(it, work, ready);
-        if it.log.owes_cut {
+        if it.log.is_cut_due {
             own.put_cut(it, it.log.last.1, ready);
         }
         it.log.generation = it.place.generation;
@@ -186,7 +186,7 @@ impl Adoption<'_> {
                 view: it.place.view,
                 op,
                 mark,
-                turn: Turn::NEVER,
+                sequence: Sequence::NEVER,
             });
             it.lead.unsent = 1;
         }
@@ -207,7 +207,7 @@ impl Adoption<'_> {
         if let Some(op) = refused.map(|entry| Op(entry.op.0 - 1)) {
             it.cut(op, self.ready);
         }
-        if !it.log.has_refused() && !it.log.owes_base {
+        if !it.log.has_refused() && !it.log.is_baseline_due {
             self.work.end_retry(it);
         }
     }
@@ -242,15 +242,21 @@ impl Adoption<'_> {
         work.make_ready(it);
     }
 
-    fn add_member(&mut self, seat: Seat, is_learner: bool) {
+    fn add_member(&mut self, replica: Replica, is_learner: bool) {
         let Self {
             it, links, work, ..
         } = self;
-        if seat == self.me || it.lead.members.iter().any(|member| member.seat == seat) {
+        if replica == self.me
+            || it
+                .lead
+                .members
+                .iter()
+                .any(|member| member.replica == replica)
+        {
             return;
         }
-        let mut member = Member::new(seat, is_learner);
-        member.link = links.want(seat, self.now, self.ready);
+        let mut member = Member::new(replica, is_learner);
+        member.link = links.want(replica, self.now, self.ready);
         if member.link.is_some() {
             member.phase = Phase::Due;
         }
@@ -260,32 +266,32 @@ impl Adoption<'_> {
 
     fn drop_members(&mut self) {
         let members = self.it.lead.members.iter();
-        let seats: Vec<Seat> = members.map(|member| member.seat).collect();
-        for seat in seats {
-            self.drop_member(seat);
+        let replicas: Vec<Replica> = members.map(|member| member.replica).collect();
+        for replica in replicas {
+            self.drop_member(replica);
         }
         assert!(self.it.lead.members.is_empty(), "a member stays behind");
     }
 
-    fn drop_member(&mut self, seat: Seat) {
+    fn drop_member(&mut self, replica: Replica) {
         let members = &mut self.it.lead.members;
-        let Some(at) = members.iter().position(|member| member.seat == seat) else {
+        let Some(at) = members.iter().position(|member| member.replica == replica) else {
             return;
         };
         let member = members.remove(at);
         if matches!(member.copy, Copy::Running(_)) {
             self.ready.request(Want::StopCatchUp {
                 partition: self.it.id,
-                learner: seat,
+                learner: replica,
             });
         }
-        self.work.forget_promotion(self.it.slot, seat);
-        self.work.forget_refusal(self.it.slot, seat);
-        self.links.release(seat);
+        self.work.forget_promotion(self.it.slot, replica);
+        self.work.forget_refusal(self.it.slot, replica);
+        self.links.release(replica);
     }
 }
 
-fn role_of(group: &Group, me: Seat) -> Role {
+fn role_of(group: &Group, me: Replica) -> Role {
     if group.primary == me {
         Role::Primary
     } else if group.backups.contains(&me) {
@@ -297,7 +303,7 @@ fn role_of(group: &Group, me: Seat) -> Role {
     }
 }
 
-pub(crate) fn names(group: &Group, me: Seat) -> bool {
+pub(crate) fn names(group: &Group, me: Replica) -> bool {
     role_of(group, me) != Role::None
         || group
             .change

@@ -4,7 +4,7 @@
 //! Invariant: a partition is in a list exactly if its flag says so (those of `Lead`), or at most once.
 
 use crate::partition::Partition;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::Instant;
 
 /// See the module.
@@ -21,9 +21,9 @@ pub(crate) struct Work {
     /// Primaries with pending entries; looked through by `tick` only.
     pub(crate) busy: Vec<u32>,
     /// Members that refused: to be begun again at this instant.
-    pub(crate) refused: Vec<(Instant, u32, Seat)>,
+    pub(crate) refused: Vec<(Instant, u32, Replica)>,
     /// Learners whose promotion is under way.
-    pub(crate) promotions: Vec<(u32, Seat)>,
+    pub(crate) promotions: Vec<(u32, Replica)>,
     /// Partitions with something that the own log refused.
     pub(crate) retrying: Vec<u32>,
     /// Partitions that are to be split.
@@ -72,7 +72,7 @@ impl Work {
 
     /// What the log refused is appended again after a while.
     pub(crate) fn retry(&mut self, it: &mut Partition, now: Instant) {
-        if (it.log.has_refused() || it.log.owes_base) && it.retrying.is_none() {
+        if (it.log.has_refused() || it.log.is_baseline_due) && it.retrying.is_none() {
             it.retrying = Some(now);
             self.retrying.push(it.slot);
         }
@@ -85,11 +85,11 @@ impl Work {
     }
 
     /// Nothing is planned for a member any more.
-    pub(crate) fn forget_refusal(&mut self, slot: u32, seat: Seat) {
-        self.refused.retain(|of| (of.1, of.2) != (slot, seat));
+    pub(crate) fn forget_refusal(&mut self, slot: u32, replica: Replica) {
+        self.refused.retain(|of| (of.1, of.2) != (slot, replica));
     }
 
-    pub(crate) fn forget_promotion(&mut self, slot: u32, seat: Seat) {
-        self.promotions.retain(|of| *of != (slot, seat));
+    pub(crate) fn forget_promotion(&mut self, slot: u32, replica: Replica) {
+        self.promotions.retain(|of| *of != (slot, replica));
     }
 }

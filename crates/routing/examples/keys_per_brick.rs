@@ -11,7 +11,7 @@
 //! perfect hash are less even.
 
 use brickyard_routing::{
-    Candidate, Hasher, KeyHasher, Member, NodeId, PartitionMap, Seat, Site, default_partitions,
+    Candidate, Hasher, KeyHasher, Member, NodeId, PartitionMap, Replica, Site, default_partitions,
     ring, target,
 };
 use brickyard_types::{BrickId, Incarnation, PartitionId};
@@ -102,7 +102,7 @@ fn show(name: &str, bricks: usize, each: usize, is_long: bool) {
 /// As many as a new table has.
 fn partitions(bricks: usize) -> usize {
     let candidates = sites(bricks).into_iter().map(|site| Candidate {
-        seat: Seat {
+        replica: Replica {
             member: site.member,
             incarnation: Incarnation(1),
         },

@@ -42,14 +42,14 @@ impl fmt::Display for Member {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub struct Seat {
+pub struct Replica {
     /// The brick.
     pub member: Member,
     /// The life of its node.
     pub incarnation: Incarnation,
 }
 
-impl fmt::Display for Seat {
+impl fmt::Display for Replica {
     /// `node/brick@incarnation`, such as `3/0@17`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.member, self.incarnation)
@@ -65,11 +65,11 @@ pub struct Group {
     /// `forced recovery begins a generation`).
     pub generation: u32,
     /// The member that orders the partition's operations.
-    pub primary: Seat,
+    pub primary: Replica,
     /// The other in-sync members: their votes are needed and they may serve reads.
-    pub backups: Vec<Seat>,
+    pub backups: Vec<Replica>,
     /// Members that are catching up: they vote for nothing and serve nothing.
-    pub learners: Vec<Seat>,
+    pub learners: Vec<Replica>,
     /// The next view, proposed and not effective yet; nobody acts on it but those that it removes, who
     /// stop, and its primary, who accepts (rules `a proposed view only stops` and `a primary accepts its view`).
     pub change: Option<Box<ViewChange>>,
@@ -84,20 +84,20 @@ pub struct ViewChange {
     /// `forced recovery begins a generation` and `lost memory begins a generation`).
     pub generation: u32,
     /// Its primary.
-    pub primary: Seat,
+    pub primary: Replica,
     /// Its other in-sync members.
-    pub backups: Vec<Seat>,
+    pub backups: Vec<Replica>,
     /// Its learners.
-    pub learners: Vec<Seat>,
+    pub learners: Vec<Replica>,
     /// Who must have stopped, or have lost its lease, before it takes effect (rule `removed members are fenced`).
-    pub fenced: Vec<Seat>,
+    pub fenced: Vec<Replica>,
     /// The catalog's version that first had it: acknowledgements name versions.
     pub proposed_at: u64,
 }
 
 impl ViewChange {
     /// The members that will hold everything that was acknowledged, the primary first.
-    pub fn in_sync(&self) -> impl Iterator<Item = Seat> {
+    pub fn in_sync(&self) -> impl Iterator<Item = Replica> {
         std::iter::once(self.primary).chain(self.backups.iter().copied())
     }
 }
@@ -105,7 +105,7 @@ impl ViewChange {
 impl Group {
     /// A group of `primary` and `backups` in its first view.
     #[must_use]
-    pub const fn first(primary: Seat, backups: Vec<Seat>) -> Self {
+    pub const fn first(primary: Replica, backups: Vec<Replica>) -> Self {
         Self {
             view: View(1),
             generation: 1,
@@ -117,12 +117,12 @@ impl Group {
     }
 
     /// The members that hold everything that was acknowledged, the primary first.
-    pub fn in_sync(&self) -> impl Iterator<Item = Seat> {
+    pub fn in_sync(&self) -> impl Iterator<Item = Replica> {
         std::iter::once(self.primary).chain(self.backups.iter().copied())
     }
 
     /// All members, the primary first, learners last.
-    pub fn members(&self) -> impl Iterator<Item = Seat> {
+    pub fn members(&self) -> impl Iterator<Item = Replica> {
         self.in_sync().chain(self.learners.iter().copied())
     }
 
@@ -138,18 +138,18 @@ impl Group {
     #[must_use]
     pub fn has_same_members(&self, other: &Self) -> bool {
         let followers = |group: &Self| {
-            let mut seats = group.backups.clone();
-            seats.sort_unstable();
+            let mut replicas = group.backups.clone();
+            replicas.sort_unstable();
             let mut learners = group.learners.clone();
             learners.sort_unstable();
-            (seats, learners)
+            (replicas, learners)
         };
         self.primary == other.primary && followers(self) == followers(other)
     }
 
     /// The member that is named twice, if there is one.
     pub(crate) fn repeated_member(&self) -> Option<Member> {
-        let members: Vec<Member> = self.members().map(|seat| seat.member).collect();
+        let members: Vec<Member> = self.members().map(|replica| replica.member).collect();
         members
             .iter()
             .enumerate()

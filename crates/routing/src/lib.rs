@@ -35,7 +35,7 @@ mod target;
 pub use cursor::{Cursor, ScanPoint};
 pub use detour::detour;
 pub use error::MapError;
-pub use group::{Group, Member, NodeId, Seat, ViewChange};
+pub use group::{Group, Member, NodeId, Replica, ViewChange};
 pub use hash::{Hasher, KeyHasher, RoutingHash, hash_tag, slot};
 pub use partition_map::{Leaf, PartitionMap};
 pub use parts::{GroupRun, LeafRun, TableMapParts};

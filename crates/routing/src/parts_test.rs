@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    group::{Member, NodeId, Seat},
+    group::{Member, NodeId, Replica},
     placement::{Candidate, place},
 };
 use brickyard_types::{BrickId, Incarnation};
@@ -13,8 +13,8 @@ fn member(brick: u32) -> Member {
     }
 }
 
-fn seat(brick: u32) -> Seat {
-    Seat {
+fn replica(brick: u32) -> Replica {
+    Replica {
         member: member(brick),
         incarnation: Incarnation(1),
     }
@@ -23,7 +23,7 @@ fn seat(brick: u32) -> Seat {
 fn table_map(partitions: u32, bricks: u32) -> TableMap {
     let candidates: Vec<Candidate> = (0..bricks)
         .map(|brick| Candidate {
-            seat: seat(brick),
+            replica: replica(brick),
             weight: 1,
         })
         .collect();
@@ -65,7 +65,7 @@ fn parts_from_outside_are_checked() {
         MapError::GroupCount { leaves: 2, .. }
     ));
     assert!(matches!(
-        refused(|parts| parts.groups[1].group.learners.push(seat(1))),
+        refused(|parts| parts.groups[1].group.learners.push(replica(1))),
         MapError::RepeatedMember { .. }
     ));
     assert!(matches!(

@@ -9,7 +9,7 @@
 //!
 //! Not here: moving partitions that exist (the balancer, which compares with this as its target).
 
-use crate::group::{Group, NodeId, Seat};
+use crate::group::{Group, NodeId, Replica};
 use std::collections::BTreeMap;
 
 /// Fewest partitions of a new table, unless asked for: a table that grows should not have to split
@@ -28,7 +28,7 @@ const PARTITIONS_PER_BRICK: u64 = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The brick.
-    pub seat: Seat,
+    pub replica: Replica,
     /// Its share, relative to the others; 0 for none.
     pub weight: u32,
 }
@@ -64,14 +64,14 @@ pub fn place(partitions: u32, candidates: &[Candidate], replicas: u8) -> Vec<Gro
         .filter(|candidate| candidate.weight > 0)
         .collect();
     let total: u128 = bricks.iter().map(|brick| u128::from(brick.weight)).sum();
-    let mut by_node: BTreeMap<NodeId, Vec<Seat>> = BTreeMap::new();
+    let mut by_node: BTreeMap<NodeId, Vec<Replica>> = BTreeMap::new();
     for brick in &bricks {
         by_node
-            .entry(brick.seat.member.node)
+            .entry(brick.replica.member.node)
             .or_default()
-            .push(brick.seat);
+            .push(brick.replica);
     }
-    let nodes: Vec<Vec<Seat>> = by_node.into_values().collect();
+    let nodes: Vec<Vec<Replica>> = by_node.into_values().collect();
     assert!(total > 0, "a table needs a brick with a weight");
     assert!(
         (1..=nodes.len()).contains(&usize::from(replicas)),
@@ -84,15 +84,15 @@ pub fn place(partitions: u32, candidates: &[Candidate], replicas: u8) -> Vec<Gro
         // The run ends at the exact boundary, rounded: two roundings of at most a half each.
         weight_before += u128::from(brick.weight);
         let end = (u128::from(partitions) * weight_before + total / 2) / total;
-        let backups = backups(brick.seat, &nodes, usize::from(replicas) - 1);
-        groups.resize(end as usize, Group::first(brick.seat, backups));
+        let backups = backups(brick.replica, &nodes, usize::from(replicas) - 1);
+        groups.resize(end as usize, Group::first(brick.replica, backups));
     }
     groups
 }
 
-fn backups(primary: Seat, nodes: &[Vec<Seat>], count: usize) -> Vec<Seat> {
+fn backups(primary: Replica, nodes: &[Vec<Replica>], count: usize) -> Vec<Replica> {
     let place = nodes.iter().enumerate().find_map(|(node, bricks)| {
-        let brick = bricks.iter().position(|&seat| seat == primary)?;
+        let brick = bricks.iter().position(|&replica| replica == primary)?;
         Some((node, brick))
     });
     let (node, brick) = place.unwrap_or_default();

@@ -14,7 +14,7 @@ fn candidate(node: u32, brick: u32, weight: u32) -> Candidate {
         brick: BrickId(brick),
     };
     Candidate {
-        seat: Seat {
+        replica: Replica {
             member,
             incarnation: Incarnation(1),
         },
@@ -30,8 +30,13 @@ fn one_node(weights: &[u32]) -> Vec<Candidate> {
 }
 
 fn counts(groups: &[Group], candidates: &[Candidate]) -> Vec<usize> {
-    let of = |seat| groups.iter().filter(|group| group.primary == seat).count();
-    candidates.iter().map(|brick| of(brick.seat)).collect()
+    let of = |replica| {
+        groups
+            .iter()
+            .filter(|group| group.primary == replica)
+            .count()
+    };
+    candidates.iter().map(|brick| of(brick.replica)).collect()
 }
 
 #[test]
@@ -72,7 +77,9 @@ fn backups_are_on_other_nodes_with_one_partner_brick_on_each() {
         assert_eq!(backup.brick, group.primary.member.brick);
     }
     for brick in &candidates {
-        let held = groups.iter().filter(|group| group.backups[0] == brick.seat);
+        let held = groups
+            .iter()
+            .filter(|group| group.backups[0] == brick.replica);
         assert_eq!(held.count(), 128);
     }
 }

@@ -68,8 +68,8 @@ proptest! {
         let shares = wards.shares(partitions as u128, (partitions * replicas) as u128);
         for (quota, share) in quotas.iter().zip(shares) {
             prop_assert!(*quota <= partitions as u64);
-            let is_near = *quota == share.whole || (share.part > 0 && *quota == share.whole + 1);
-            prop_assert!(is_near, "{} of {:?}", quota, share);
+            let is_local = *quota == share.whole || (share.part > 0 && *quota == share.whole + 1);
+            prop_assert!(is_local, "{} of {:?}", quota, share);
         }
         for (ward, room) in wards.wards.iter().zip(wards.rooms(partitions as u128)) {
             let held: u64 = ward.iter().map(|&brick| quotas[brick]).sum();

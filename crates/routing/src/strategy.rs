@@ -13,7 +13,7 @@
 //! - Nobody is to take a copy over from another brick of its own node, which would have none in between (`detour`).
 
 use crate::detour::detour;
-use crate::group::{Member, Seat};
+use crate::group::{Member, Replica};
 use crate::partition_map::Leaf;
 use crate::placement::{Candidate, place};
 use crate::ring::ring;
@@ -73,7 +73,7 @@ impl Strategy for Even {
     /// In runs, so that a brick is one range of slots to clients.
     fn begin(&self, situation: &Situation<'_>) -> Vec<Vec<Member>> {
         let candidate = |site: &Site<'_>| Candidate {
-            seat: Seat {
+            replica: Replica {
                 member: site.member,
                 incarnation: Incarnation(0),
             },
@@ -87,7 +87,7 @@ impl Strategy for Even {
         );
         let members = groups.iter().map(|group| group.in_sync());
         members
-            .map(|seats| seats.map(|seat| seat.member).collect())
+            .map(|replicas| replicas.map(|replica| replica.member).collect())
             .collect()
     }
 

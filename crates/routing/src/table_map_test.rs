@@ -1,7 +1,7 @@
 use super::*;
 use crate::hash::Hasher;
 use crate::{
-    group::{NodeId, Seat},
+    group::{NodeId, Replica},
     placement::{Candidate, place},
 };
 use brickyard_types::{BrickId, Incarnation};
@@ -13,8 +13,8 @@ fn member(brick: u32) -> Member {
     }
 }
 
-fn seat(brick: u32) -> Seat {
-    Seat {
+fn replica(brick: u32) -> Replica {
+    Replica {
         member: member(brick),
         incarnation: Incarnation(1),
     }
@@ -23,7 +23,7 @@ fn seat(brick: u32) -> Seat {
 fn bricks(count: u32) -> Vec<Candidate> {
     (0..count)
         .map(|brick| Candidate {
-            seat: seat(brick),
+            replica: replica(brick),
             weight: 1,
         })
         .collect()
@@ -73,7 +73,7 @@ fn split_keeps_the_group_and_makes_a_new_version() {
         .unwrap();
     assert_eq!(map.version(), MapVersion(2));
     assert_eq!(map.groups().len(), 5);
-    assert_eq!(map.group(PartitionId(11)).unwrap().primary, seat(0));
+    assert_eq!(map.group(PartitionId(11)).unwrap().primary, replica(0));
     assert_eq!(map.group(PartitionId(1)), None);
     // What clients see has not changed.
     assert_eq!(map.slot_ranges(member(0)), [range(0, 8_192)]);
@@ -100,8 +100,8 @@ fn split_slot_belongs_to_the_brick_of_its_first_part() {
     let depths = depths
         .into_iter()
         .map(|(depth, id)| (depth, PartitionId(id)));
-    let mut groups = vec![Group::first(seat(0), vec![]); 2];
-    groups.resize(17, Group::first(seat(1), vec![]));
+    let mut groups = vec![Group::first(replica(0), vec![]); 2];
+    groups.resize(17, Group::first(replica(1), vec![]));
     let map = TableMap::new(
         TableId(1),
         KeyHasher::new(Hasher::Slot, 7),

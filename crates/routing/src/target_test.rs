@@ -1,5 +1,5 @@
 use super::*;
-use crate::group::{NodeId, Seat};
+use crate::group::{NodeId, Replica};
 use crate::placement::{Candidate, place};
 use brickyard_types::{BrickId, Incarnation};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn new_table(sites: &[Site<'_>], partitions: u32, replicas: u8) -> Vec<Vec<Membe
     let candidates: Vec<Candidate> = sites
         .iter()
         .map(|site| Candidate {
-            seat: Seat {
+            replica: Replica {
                 member: site.member,
                 incarnation: Incarnation(1),
             },
@@ -41,7 +41,7 @@ fn new_table(sites: &[Site<'_>], partitions: u32, replicas: u8) -> Vec<Vec<Membe
     let groups = place(partitions, &candidates, replicas);
     let members = groups.iter().map(|group| group.in_sync());
     members
-        .map(|seats| seats.map(|seat| seat.member).collect())
+        .map(|replicas| replicas.map(|replica| replica.member).collect())
         .collect()
 }
 

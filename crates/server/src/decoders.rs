@@ -13,7 +13,7 @@ use brickyard_node::peer::{
     frame as framed_as,
 };
 use brickyard_node::{Message, encode};
-use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_routing::{Member, NodeId, Replica};
 use brickyard_types::{BrickId, Incarnation};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -64,7 +64,7 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         key: NodeKey([3; 20]),
         node: Some((NodeId(2), Incarnation(9))),
     };
-    let seat = Seat {
+    let replica = Replica {
         member: Member {
             node: NodeId(1),
             brick: BrickId(0),
@@ -72,8 +72,8 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         incarnation: Incarnation(2),
     };
     let stream = ConnectionKind::Stream {
-        from: seat,
-        to: seat,
+        from: replica,
+        to: replica,
         connection: 7,
     };
     let lease = LeaseRequest {
@@ -97,7 +97,7 @@ pub fn node_messages() -> Vec<Vec<u8>> {
         introduction.hello(ConnectionKind::Control).frame(),
         introduction.hello(stream).frame(),
         Answer::Welcome(introduction.welcome()).frame(),
-        Answer::Refused(HandshakeRefused::Unknown(seat)).frame(),
+        Answer::Refused(HandshakeRefused::Unknown(replica)).frame(),
         framed_as(&encode(&Message::Raft(vec![1, 2, 3]))),
         framed_as(&encode(&Message::ToLeader(ToLeader::Lease(lease)))),
         framed_as(&encode(&Message::ToLeader(ToLeader::LeaderContact(

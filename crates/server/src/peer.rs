@@ -45,7 +45,7 @@ pub(crate) enum Event {
     /// A stream of a brick is ready for its loop.
     Stream(Stream),
     /// A stream that a brick wants could not be had.
-    NoStream(brickyard_routing::Seat, brickyard_routing::Seat),
+    NoStream(brickyard_routing::Replica, brickyard_routing::Replica),
 }
 
 /// Where events go; a reader waits while the driver is behind.

@@ -1,6 +1,6 @@
 //! Who asks, what they ask, and what they were told.
 //!
-//! In:  bytes of nodes. Out: bytes for them, and a history that can be judged.
+//! In:  bytes of nodes. Out: bytes for them, and a history that can be checked.
 //!
 //! A client speaks RESP at a node port or a brick's own, has one request under way or a few, gives up after a
 //! while, and goes to another node when its connection is gone. What it does not know the outcome of is noted as
@@ -21,8 +21,8 @@ mod send;
 pub(crate) mod state;
 mod watch;
 
+use crate::check::check_wait;
 use crate::clock::{MILLISECOND, SECOND};
-use crate::judge::judge_wait;
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::reply::read_reply;
@@ -47,7 +47,7 @@ impl World {
         if is_late {
             self.give_up(at);
         }
-        judge_wait(self, at);
+        check_wait(self, at);
         go_on_calling(self, at);
         let client = &self.clients.all[at];
         let has_work = client.left > 0 || client.sweep.is_some();
@@ -127,7 +127,7 @@ impl World {
         let client = &mut self.clients.all[at];
         client.is_in_table = self.clients.made[client.table];
         client.connection = Some(id);
-        client.heard.bytes.clear();
+        client.received.bytes.clear();
         client.asked.clear();
         client.watch = None;
         let mut hello = Vec::new();
@@ -180,7 +180,7 @@ impl World {
         let client = &mut self.clients.all[at];
         for bytes in flow.arrived.drain(..) {
             flow.bytes -= bytes.len();
-            client.heard.bytes.extend_from_slice(&bytes);
+            client.received.bytes.extend_from_slice(&bytes);
         }
         self.cluster.wake_sender(Socket {
             connection: id,
@@ -191,20 +191,20 @@ impl World {
             return;
         }
         let mut used = 0;
-        while let Some((reply, len)) = read_reply(&self.clients.all[at].heard.bytes[used..]) {
+        while let Some((reply, len)) = read_reply(&self.clients.all[at].received.bytes[used..]) {
             used += len;
             let Some(asked) = self.clients.all[at].asked.pop_front() else {
                 return self.object(format!(
                     "client {at} is told {reply:?} without having asked"
                 ));
             };
-            self.clients.all[at].heard.at = self.now();
+            self.clients.all[at].received.at = self.now();
             answer(self, at, &asked, &reply);
             if self.clients.all[at].connection != Some(id) {
                 return;
             }
         }
-        self.clients.all[at].heard.bytes.drain(..used);
+        self.clients.all[at].received.bytes.drain(..used);
     }
 
     /// The client goes; what it asked for has an outcome that it does not know.
@@ -213,7 +213,7 @@ impl World {
         if let Some(id) = self.clients.all[at].connection.take() {
             self.cluster.close_end(id, 0);
         }
-        self.clients.all[at].heard.bytes.clear();
+        self.clients.all[at].received.bytes.clear();
     }
 
     fn forget_asked(&mut self, at: usize) {
@@ -244,7 +244,7 @@ impl World {
         if self.clients.all[at].connection == Some(id) {
             self.clients.all[at].connection = None;
             self.forget_asked(at);
-            self.clients.all[at].heard.bytes.clear();
+            self.clients.all[at].received.bytes.clear();
         }
         self.client_soon(at);
     }

@@ -1,10 +1,10 @@
 //! The cluster: its machines, the network, and who looks on; and each node's part of it, which is told of everything (`node`) and whose wishes
 //! are carried out.
 
+use crate::check::memory::{Checkers, Risks};
 use crate::clock::{MICROSECOND, MILLISECOND, Nanos};
 use crate::ground::Ground;
-use crate::host::{SimHost, Wish};
-use crate::judge::memory::{Judges, Risks};
+use crate::host::{HostAction, SimHost};
 use crate::loop_io::Outside;
 use crate::machines::Machines;
 use crate::network::{ConnectionId, Network, Place};
@@ -26,7 +26,7 @@ pub(crate) struct Cluster {
     pub(crate) ground: Ground,
     pub(crate) machines: Machines,
     pub(crate) network: Network,
-    pub(crate) judges: Judges,
+    pub(crate) checkers: Checkers,
     pub(crate) risks: Risks,
 }
 
@@ -236,25 +236,25 @@ impl Cluster {
                 return;
             };
             let life = process.life;
-            let Some(wish) = process.control.common.host.wires.wishes.pop_front() else {
+            let Some(action) = process.control.common.host.wires.actions.pop_front() else {
                 return;
             };
-            match wish {
-                Wish::Send(connection, bytes) => {
+            match action {
+                HostAction::Send(connection, bytes) => {
                     self.network
                         .send_message(&mut self.ground, node, connection, bytes)
                 }
-                Wish::Close(connection, end) => self.close_end(connection, end),
-                Wish::Dial {
+                HostAction::Close(connection, end) => self.close_end(connection, end),
+                HostAction::Dial {
                     own,
                     peer,
                     connection,
                     address,
                 } => self.dial_stream(node, own, peer, connection, &address),
-                Wish::Tell(brick, message) => self.give(node, brick, |outside| {
+                HostAction::Tell(brick, message) => self.give(node, brick, |outside| {
                     outside.messages.push_back(ToLoop::Brick(message));
                 }),
-                Wish::Persist(persist) => {
+                HostAction::Persist(persist) => {
                     if let Some(log) = &mut process.control.common.host.log {
                         log.queue.push_back(persist);
                         if !std::mem::replace(&mut log.is_busy, true) {
@@ -267,19 +267,19 @@ impl Cluster {
                         }
                     }
                 }
-                Wish::Connect => self.machines.connect(&mut self.ground, node),
-                Wish::Shown(catalog) => {
+                HostAction::Connect => self.machines.connect(&mut self.ground, node),
+                HostAction::Shown(catalog) => {
                     process.catalog = Some(std::sync::Arc::clone(&catalog));
-                    self.judge_catalog(node, &catalog);
+                    self.check_catalog(node, &catalog);
                 }
-                Wish::ConfirmTail => {
+                HostAction::ConfirmTail => {
                     let machine = &mut self.machines[node];
                     let process = machine.process.as_mut();
                     let confirmed = process.map(|it| it.boot.confirm_tail(machine.disks.own()));
                     // Without the note the next start asks once more.
                     drop(confirmed);
                 }
-                Wish::Stop(reason) => {
+                HostAction::Stop(reason) => {
                     self.object(format!("node {node} can make no more promises: {reason}"));
                 }
             }
@@ -463,7 +463,7 @@ impl Cluster {
 
     /// What the newest catalog says of a machine's node.
     pub(crate) fn member_of(&self, node: usize) -> Option<&Node> {
-        let catalog = self.judges.latest.as_ref()?;
+        let catalog = self.checkers.latest.as_ref()?;
         catalog.node_by_key(&self.machines[node].key)
     }
 }

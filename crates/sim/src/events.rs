@@ -25,7 +25,7 @@ impl World {
         match what {
             What::Deliver(id, end) => self.deliver(id, end),
             What::Close(id, end) => self.hear_close(id, end),
-            What::Strike(at) => {
+            What::Fault(at) => {
                 let fault = self.plan.faults[at];
                 self.strike(fault.kind, fault.dice, 0);
             }

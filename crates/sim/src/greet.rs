@@ -16,7 +16,7 @@ use brickyard_node::peer::{
     Welcome, on_answer, on_hello, take_frame,
 };
 use brickyard_node::{HostPort, Target};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 
 impl Cluster {
     /// A node makes a connection of the control plane.
@@ -38,8 +38,8 @@ impl Cluster {
     pub(crate) fn dial_stream(
         &mut self,
         node: usize,
-        own: Seat,
-        peer: Seat,
+        own: Replica,
+        peer: Replica,
         number: u64,
         address: &HostPort,
     ) {
@@ -112,7 +112,7 @@ impl Cluster {
             return self.at(paused, again);
         }
         let end = End { place: near, life };
-        let (connection, answer) = match self.judge_hello(to, frame) {
+        let (connection, answer) = match self.check_hello(to, frame) {
             Greeted::Ok(hello) => self.take(end, to, hello),
             Greeted::Refused(refused) => (None, Answer::Refused(refused)),
             Greeted::Stranger(what) => {
@@ -124,7 +124,7 @@ impl Cluster {
         self.after(delay, What::Answered(from, life, attempt, answer));
     }
 
-    fn judge_hello(&self, to: usize, mut frame: Vec<u8>) -> Greeted<Hello> {
+    fn check_hello(&self, to: usize, mut frame: Vec<u8>) -> Greeted<Hello> {
         let Ok(Some(body)) = take_frame(&mut frame, HELLO_BYTES_MAX) else {
             return Greeted::Stranger("its first frame is damaged");
         };
@@ -135,7 +135,7 @@ impl Cluster {
         let Some(process) = &self.machines[to].process else {
             return Greeted::Refused(HandshakeRefused::Stopping);
         };
-        match process.control.judge(&hello) {
+        match process.control.admit(&hello) {
             Ok(()) => Greeted::Ok(hello),
             Err(refused) => Greeted::Refused(refused),
         }

@@ -1,6 +1,6 @@
 //! What a member of a cluster has outside of itself, in the simulator.
 //!
-//! In:  the clocks' readings, what becomes of connections, how far the bricks are. Out: [`Wish`]es, in order.
+//! In:  the clocks' readings, what becomes of connections, how far the bricks are. Out: [`HostAction`]es, in order.
 
 use crate::network::ConnectionId;
 use crate::random::Random;
@@ -13,7 +13,7 @@ use brickyard_node::storage::Directory;
 use brickyard_node::{
     ControlIo, Host, HostPort, LogWriter, Message, Source, Target, ToBrick, Urgency,
 };
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_store::MemDisk;
 use brickyard_types::{Durability, Incarnation, Instant, TableAttributes, UnixMillis};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,13 +23,13 @@ use std::time::Duration;
 
 /// Something that the member wants done.
 #[derive(Debug)]
-pub(crate) enum Wish {
+pub(crate) enum HostAction {
     Send(ConnectionId, Vec<u8>),
     /// That end of a connection.
     Close(ConnectionId, usize),
     Dial {
-        own: Seat,
-        peer: Seat,
+        own: Replica,
+        peer: Replica,
         connection: u64,
         address: HostPort,
     },
@@ -63,7 +63,7 @@ pub(crate) struct SimWires {
     /// Streams that are being dialed, by the numbers that they will have.
     pub(crate) streams: BTreeSet<u64>,
     pub(crate) attempts: u64,
-    pub(crate) wishes: VecDeque<Wish>,
+    pub(crate) actions: VecDeque<HostAction>,
 }
 
 /// Writes the control log.
@@ -111,8 +111,8 @@ impl SimHost {
         }
     }
 
-    fn wish(&mut self, wish: Wish) {
-        self.wires.wishes.push_back(wish);
+    fn act(&mut self, act: HostAction) {
+        self.wires.actions.push_back(act);
     }
 }
 
@@ -127,19 +127,19 @@ impl Wires for SimWires {
             pause: Duration::ZERO,
         };
         self.dialed.insert(target.clone(), dialed);
-        self.wishes.push_back(Wish::Connect);
+        self.actions.push_back(HostAction::Connect);
     }
 
     fn hang_up(&mut self, target: &Target) {
         let dialed = self.dialed.remove(target);
         if let Some(connection) = dialed.and_then(|it| it.connection) {
-            self.wishes.push_back(Wish::Close(connection, 0));
+            self.actions.push_back(HostAction::Close(connection, 0));
         }
     }
 
     fn turn_away(&mut self, arrived: u64) {
         let connection = ConnectionId(arrived);
-        self.wishes.push_back(Wish::Close(connection, 1));
+        self.actions.push_back(HostAction::Close(connection, 1));
     }
 
     fn push(&mut self, on: &Source, frame: Vec<u8>, _urgency: Urgency) {
@@ -148,7 +148,7 @@ impl Wires for SimWires {
             Source::Arrived(id) => Some(ConnectionId(*id)),
         };
         if let Some(connection) = connection {
-            self.wishes.push_back(Wish::Send(connection, frame));
+            self.actions.push_back(HostAction::Send(connection, frame));
         }
     }
 
@@ -199,9 +199,9 @@ impl Host for SimHost {
         });
     }
 
-    fn dial(&mut self, own: Seat, peer: Seat, connection: u64, address: HostPort) {
+    fn dial(&mut self, own: Replica, peer: Replica, connection: u64, address: HostPort) {
         self.wires.streams.insert(connection);
-        self.wish(Wish::Dial {
+        self.act(HostAction::Dial {
             own,
             peer,
             connection,
@@ -214,7 +214,7 @@ impl Host for SimHost {
     }
 
     fn tell(&mut self, brick: usize, message: ToBrick) {
-        self.wish(Wish::Tell(brick, message));
+        self.act(HostAction::Tell(brick, message));
     }
 
     fn states(&self) -> Vec<LoopState> {
@@ -226,19 +226,19 @@ impl Host for SimHost {
     }
 
     fn persist(&mut self, persist: Persist) {
-        self.wish(Wish::Persist(persist));
+        self.act(HostAction::Persist(persist));
     }
 
     fn show(&mut self, catalog: &Arc<Catalog>) {
-        self.wish(Wish::Shown(Arc::clone(catalog)));
+        self.act(HostAction::Shown(Arc::clone(catalog)));
     }
 
     fn confirm_tail(&mut self) {
-        self.wish(Wish::ConfirmTail);
+        self.act(HostAction::ConfirmTail);
     }
 
     fn stop(&mut self, reason: &str) {
-        self.wish(Wish::Stop(reason.to_owned()));
+        self.act(HostAction::Stop(reason.to_owned()));
     }
 }
 

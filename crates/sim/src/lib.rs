@@ -1,11 +1,11 @@
-//! The deterministic simulator: a whole cluster and its clients in one thread and virtual time, and those who judge
+//! The deterministic simulator: a whole cluster and its clients in one thread and virtual time, and those who check
 //! what they see.
 //!
 //! In:  a seed. Out: whether anything was wrong, and if so the shortest plan that it still happens with, as a
 //! transcript.
 //!
 //! ```text
-//!  seed ─▶ Shape (the cluster), Plan (clients, faults) ─▶ World ─▶ judges ─▶ Outcome
+//!  seed ─▶ Shape (the cluster), Plan (clients, faults) ─▶ World ─▶ checkers ─▶ Outcome
 //!                               ▲                                     │
 //!                               └──────────── shrink ◀────────────────┘
 //! ```
@@ -21,6 +21,7 @@
 //! Source: FoundationDB (Zhou et al., SIGMOD 2021), TigerBeetle's VOPR.
 
 mod agenda;
+mod check;
 mod clients;
 mod clock;
 mod cluster;
@@ -35,7 +36,6 @@ mod greet;
 mod ground;
 mod habits;
 mod host;
-mod judge;
 mod log_work;
 mod loop_io;
 mod machines;

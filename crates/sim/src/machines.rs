@@ -12,9 +12,9 @@ use crate::process::{BrickSide, Machine};
 use crate::random::Random;
 use crate::shape::Shape;
 use crate::what::What;
-use brickyard_brick::Standing;
+use brickyard_brick::PartitionStatus;
 use brickyard_node::Target;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use std::ops::{Index, IndexMut};
 
 /// See the module.
@@ -193,27 +193,28 @@ impl Machines {
         process.is_some_and(|it| it.life == life)
     }
 
-    /// The process of a seat, if it lives, and its brick's number.
-    pub(crate) fn seat_of(&self, seat: Seat) -> Option<(usize, usize)> {
+    /// The process of a replica, if it lives, and its brick's number.
+    pub(crate) fn replica_of(&self, replica: Replica) -> Option<(usize, usize)> {
         let node = self.all.iter().position(|it| {
             let member = it.process.as_ref().and_then(|it| it.member());
             member.is_some_and(|member| {
-                member.me() == seat.member.node && member.incarnation() == Some(seat.incarnation)
+                member.me() == replica.member.node
+                    && member.incarnation() == Some(replica.incarnation)
             })
         })?;
-        Some((node, seat.member.brick.0 as usize))
+        Some((node, replica.member.brick.0 as usize))
     }
 
-    /// How a seat stands to a partition, if its process lives and has read its log.
-    pub(crate) fn standing_of(
+    /// How a replica stands to a partition, if its process lives and has read its log.
+    pub(crate) fn status_of(
         &self,
-        seat: Seat,
+        replica: Replica,
         partition: brickyard_types::PartitionId,
-    ) -> Option<Standing> {
-        let (node, brick) = self.seat_of(seat)?;
+    ) -> Option<PartitionStatus> {
+        let (node, brick) = self.replica_of(replica)?;
         let side = self.all[node].process.as_ref()?.bricks.get(brick)?;
-        let mut standings = side.inspect().standings();
-        standings.find(|it| it.partition == partition)
+        let mut statuses = side.inspect().statuses();
+        statuses.find(|it| it.partition == partition)
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -228,7 +229,7 @@ impl Machines {
             }
             for side in &process.bricks {
                 out += &side.inspect().describe_replicas();
-                out += &side.inspect().leftovers();
+                out += &side.inspect().lazy_free();
                 out.push('\n');
             }
         }

@@ -1,4 +1,4 @@
-//! What is noted of a run: its digest, its story, the first objection, how often what happened.
+//! What is noted of a run: its digest, its story, the first violation, how often what happened.
 //!
 //! Invariant: nothing in the run reads it but its end.
 
@@ -13,7 +13,7 @@ pub(crate) struct Notes {
     digest: Digest,
     /// What happened, for people; nothing is kept if nobody will read it.
     story: Option<Vec<String>>,
-    /// The first objection, and where in the story it stands.
+    /// The first violation, and where in the story it stands.
     violation: Option<(String, usize)>,
     /// What happened how often.
     counts: BTreeMap<&'static str, u64>,
@@ -44,7 +44,7 @@ impl Notes {
         self.story.take().unwrap_or_default()
     }
 
-    /// What the nodes were like stands before the objection.
+    /// What the nodes were like stands before the violation.
     pub(crate) fn describe(&mut self, now: Nanos, nodes: impl FnOnce() -> String) {
         if let (Some(story), Some((_, at))) = (&mut self.story, &self.violation) {
             story.insert(*at, line(now, &nodes()));
@@ -59,7 +59,7 @@ impl Notes {
         self.counts.clone()
     }
 
-    /// The first objection is noted.
+    /// The first violation is noted.
     pub(crate) fn object(&mut self, now: Nanos, what: String) {
         if self.violation.is_none() {
             let at = self.story.as_ref().map_or(0, Vec::len);

@@ -6,7 +6,7 @@
 //! Invariant: an order whose outcome is not known is given again. Nothing is lost if it is carried out twice; but it may be
 //! carried out after another one that came behind it, so when that cannot be any more the last words are said again.
 //!
-//! Not here: whether what was ordered comes about ([`judge::wanted`](crate::judge)).
+//! Not here: whether what was ordered comes about ([`check::wanted`](crate::check)).
 
 pub(crate) mod orders;
 
@@ -203,7 +203,7 @@ impl Operator {
     /// Whether a table is offline, or comes back, or is about to go.
     pub(crate) fn is_out_of_service(&self, cluster: &Cluster, table: usize) -> bool {
         let name = &cluster.ground.shape.tables[table].name;
-        let latest = cluster.judges.latest.as_ref();
+        let latest = cluster.checkers.latest.as_ref();
         let known = latest.and_then(|catalog| catalog.table(name));
         let mut orders = self.orders.iter();
         let is_to_go = orders.any(|it| *it == Order::TakeOffline(table));
@@ -212,7 +212,7 @@ impl Operator {
 
     fn words_of_split(&self, cluster: &Cluster, table: usize, dice: u64) -> Option<String> {
         let name = &cluster.ground.shape.tables[table].name;
-        let table = cluster.judges.latest.as_ref()?.table(name)?;
+        let table = cluster.checkers.latest.as_ref()?.table(name)?;
         let partitions: Vec<_> = table.partitions().map(|(id, _)| id).collect();
         let at = Random::new(dice).index(partitions.len());
         Some(format!("TABLE SPLIT {name} {}", partitions.get(at)?))
@@ -221,7 +221,7 @@ impl Operator {
     /// `None`: no partition was split, or none is any more.
     fn words_of_merge(&self, cluster: &Cluster, table: usize, dice: u64) -> Option<String> {
         let name = &cluster.ground.shape.tables[table].name;
-        let catalog = cluster.judges.latest.as_ref()?;
+        let catalog = cluster.checkers.latest.as_ref()?;
         let table = catalog.table(name)?;
         let least = catalog.first_depth(table);
         let leaves = table.map.partitions().leaves().iter();

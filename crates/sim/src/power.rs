@@ -26,7 +26,7 @@ use brickyard_node::storage::{self, Stored};
 use brickyard_node::{
     BrickLoop, ClusterMember, Common, ControlLoop, ControlStart, HostPort, recovery,
 };
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_store::{self as store, BootNote, MemDisk};
 use brickyard_types::{BrickId, UnixMillis};
 use std::sync::Arc;
@@ -330,7 +330,7 @@ impl Cluster {
         if !self.ground.shape.loses(harm) {
             return true;
         }
-        let Some(catalog) = &self.judges.latest else {
+        let Some(catalog) = &self.checkers.latest else {
             return false;
         };
         let tables = catalog
@@ -338,26 +338,26 @@ impl Cluster {
             .filter(|table| harm.loses(table.attributes.durability));
         let mut groups = tables.flat_map(|table| table.map.groups());
         groups.all(|group| {
-            let is_member = group.in_sync().any(|seat| self.is_of(seat, node));
+            let is_member = group.in_sync().any(|replica| self.is_of(replica, node));
             let change = group.change.as_deref();
-            let has_left = |seat: &Seat| {
-                let stays = change.is_none_or(|it| it.in_sync().any(|other| other == *seat));
-                stays && !self.is_of(*seat, node) && self.is_safe_at(*seat)
+            let has_left = |replica: &Replica| {
+                let stays = change.is_none_or(|it| it.in_sync().any(|other| other == *replica));
+                stays && !self.is_of(*replica, node) && self.is_safe_at(*replica)
             };
-            !is_member || group.in_sync().any(|seat| has_left(&seat))
+            !is_member || group.in_sync().any(|replica| has_left(&replica))
         })
     }
 
-    fn is_of(&self, seat: Seat, node: usize) -> bool {
+    fn is_of(&self, replica: Replica, node: usize) -> bool {
         let key = self.machines[node].key;
-        let catalog = self.judges.latest.as_ref();
-        let found = catalog.and_then(|it| it.node(seat.member.node));
+        let catalog = self.checkers.latest.as_ref();
+        let found = catalog.and_then(|it| it.node(replica.member.node));
         found.is_some_and(|it| it.registration.key == key)
     }
 
     /// Whether what a member of a view holds will be there.
-    fn is_safe_at(&self, seat: Seat) -> bool {
-        let found = self.machines.seat_of(seat);
+    fn is_safe_at(&self, replica: Replica) -> bool {
+        let found = self.machines.replica_of(replica);
         found.is_some_and(|(node, _)| !self.risks.at_risk.contains_key(&node))
     }
 

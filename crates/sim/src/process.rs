@@ -1,9 +1,9 @@
 //! A node's machine, and the process on it.
 
+use crate::check::memory::Seen;
 use crate::clock::{Clocks, Nanos, SECOND};
 use crate::disks::Disks;
 use crate::host::SimHost;
-use crate::judge::memory::Seen;
 use crate::log_work::LogWork;
 use crate::loop_io::Outside;
 use crate::random::Random;
@@ -70,7 +70,7 @@ pub(crate) struct BrickSide {
     pub(crate) taken: Duration,
     /// Syncs are looked at then.
     pub(crate) sync_at: Option<Nanos>,
-    /// What judges saw of its partitions when they looked last.
+    /// What checkers saw of its partitions when they looked last.
     pub(crate) seen: Vec<Seen>,
 }
 

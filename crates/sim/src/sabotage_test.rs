@@ -1,13 +1,13 @@
-//! The judges judged: with a deliberate bug on, random schedules run until one objects (docs/sabotage.md).
+//! The checkers checked: with a deliberate bug on, random schedules run until one objects (docs/sabotage.md).
 
 use crate::scenario::{self, Scenario};
 use crate::{plan_in, run_plan};
-use brickyard_sabotage::Judge;
+use brickyard_sabotage::Checker;
 
 /// A hunt gives up after so many schedules.
 const SEEDS_MAX: u64 = 100;
 
-const JUDGES: &[(&str, &Scenario)] = &[
+const CHECKERS: &[(&str, &Scenario)] = &[
     ("sim", &scenario::USUAL),
     ("sim-power", &scenario::POWER),
     ("sim-calm", &scenario::CALM),
@@ -28,12 +28,12 @@ const JUDGES: &[(&str, &Scenario)] = &[
 #[test]
 #[ignore = "run by cargo xtask sabotage"]
 fn sabotage_is_found() {
-    for (name, scenario) in JUDGES {
-        let judge = Judge {
+    for (name, scenario) in CHECKERS {
+        let check = Checker {
             name,
             seeds_max: SEEDS_MAX,
         };
-        judge.must_find(|seed| {
+        check.must_find(|seed| {
             if let Some(violation) = run_plan(seed, plan_in(scenario, seed)).violation {
                 panic!("{violation}");
             }

@@ -3,7 +3,7 @@
 //! In:  nothing. Out: what seeds draw shapes and plans from.
 //!
 //! [`USUAL`] has everything at once. The others make a few things likely that hardly ever come together there; what
-//! becomes of them is left to chance, and judged like everything else. Who judges does not know which one it is.
+//! becomes of them is left to chance, and checked like everything else. Who checks does not know which one it is.
 
 use crate::habits::{Form, Habits, Kind};
 use brickyard_types::Durability;

@@ -1,6 +1,6 @@
 //! Makes a plan that fails shorter, as long as it fails.
 //!
-//! In:  a seed and its plan. Out: the shortest plan found with which the same judge still objects. (Another one's objection
+//! In:  a seed and its plan. Out: the shortest plan found with which the same checker still objects. (Another one's violation
 //! may be another bug, or the same one seen earlier; whoever looks for this one is not helped by a schedule of that.)
 
 use crate::plan::Plan;
@@ -46,7 +46,7 @@ fn attempt(seed: u64, plan: Plan, best: &mut Shrunk, runs_max: usize) -> bool {
     }
 }
 
-/// What a judge says whatever it is about: its first words, without those that name something (they have digits). The longest
+/// What a checker says whatever it is about: its first words, without those that name something (they have digits). The longest
 /// common beginning is "not as it should be 60 s after the last fault".
 fn kind(violation: &str) -> Vec<&str> {
     const WORDS: usize = 14;

@@ -1,7 +1,7 @@
 use super::kind;
 
 #[test]
-fn objections_of_one_judge_are_of_one_kind_whatever_they_name() {
+fn violations_of_one_check_are_of_one_kind_whatever_they_name() {
     let one = kind("3/0@7 does not have partition 12");
     assert_eq!(one, kind("0/1@4 does not have partition 3"));
     assert_ne!(one, kind("clients wait for ever"));

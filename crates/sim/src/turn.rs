@@ -50,8 +50,8 @@ impl Cluster {
         let seen = io.seen.take();
         self.look_at_frames(node, seen, &roles);
         if self.carry_out(node, brick) {
-            self.judge_turn(node, brick);
-            self.see_to_next_turn(node, brick);
+            self.check_turn(node, brick);
+            self.schedule_next_turn(node, brick);
         }
     }
 
@@ -90,8 +90,8 @@ impl Cluster {
         let process = self.machines[node].process.as_ref();
         let side = process.and_then(|it| it.bricks.get(brick));
         let side = side.filter(|_| self.ground.notes.is_covered()).into_iter();
-        let standings = side.flat_map(|it| it.inspect().standings());
-        standings.map(|it| (it.partition, it.role)).collect()
+        let statuses = side.flat_map(|it| it.inspect().statuses());
+        statuses.map(|it| (it.partition, it.role)).collect()
     }
 
     fn look_at_frames(
@@ -219,7 +219,7 @@ impl Cluster {
         }
     }
 
-    fn see_to_next_turn(&mut self, node: usize, brick: usize) {
+    fn schedule_next_turn(&mut self, node: usize, brick: usize) {
         let Some((brick_loop, io)) = self.loop_and_io(node, brick) else {
             return;
         };

@@ -3,7 +3,7 @@
 use crate::log_work::Worker;
 use crate::network::ConnectionId;
 use brickyard_node::Target;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 
 /// An attempt to connect; its number keeps what comes of it from being taken for what comes of a later one.
 #[derive(Clone, Debug)]
@@ -13,8 +13,8 @@ pub(crate) enum Attempt {
         number: u64,
     },
     Stream {
-        own: Seat,
-        peer: Seat,
+        own: Replica,
+        peer: Replica,
         /// What the stream is called.
         number: u64,
     },
@@ -59,7 +59,7 @@ pub(crate) enum What {
     /// A node is started.
     Start(usize),
     /// A fault of the plan.
-    Strike(usize),
+    Fault(usize),
     /// A fault goes on: kind, dice, stage.
     Again(&'static str, u64, u32),
     /// A client does something.

@@ -1,29 +1,29 @@
 //! A whole cluster and its clients, in one thread and virtual time.
 //!
-//! In:  a seed, a shape, a plan. Out: what happened, and whether somebody who judges it objects.
+//! In:  a seed, a shape, a plan. Out: what happened, and whether somebody who checks it objects.
 //!
 //! ```text
 //!  agenda ─▶ World ─┬─ Cluster ─┬─ Ground     the time, the agenda, chance, what is noted
 //!      (events,     │           ├─ Machines   disks, clocks, processes: their loops and workers
 //!       deliver)    │           ├─ Network    connections, and bytes on them
-//!                   │           ├─ Judges     what those who look on remember
+//!                   │           ├─ Checkers     what those who look on remember
 //!                   │           └─ Risks      what may be lost though nothing more goes wrong
 //!                   ├─ Clients    who asks, and what they were told
 //!                   ├─ Operator   who says what nodes are used for
 //!                   └─ Plan       clients and faults
 //! ```
 //! Who needs less takes less: the network and the machines know the ground alone, the operator and a node's part of the cluster know no
-//! clients, and only faults, clients and the last judges meet the world.
+//! clients, and only faults, clients and the last checkers meet the world.
 //!
 //! Invariants:
 //! - Nothing in a run depends on anything but seed, shape and plan.
 //! - Whatever a node's code asks for is done one by one, and the node may die between any two.
 
+use crate::check::memory::{Checkers, Risks};
 use crate::clients::state::Clients;
 use crate::clock::{MILLISECOND, Nanos, SECOND};
 use crate::cluster::Cluster;
 use crate::ground::Ground;
-use crate::judge::memory::{Judges, Risks};
 use crate::machines::Machines;
 use crate::network::Network;
 use crate::notes::Notes;
@@ -59,7 +59,7 @@ impl World {
                 ground: Ground::new(shape, chance, Notes::new(is_told)),
                 machines,
                 network: Network::default(),
-                judges: Judges::default(),
+                checkers: Checkers::default(),
                 risks: Risks::default(),
             },
             acting: ("", 0),
@@ -85,7 +85,7 @@ impl World {
             2 * SECOND
         };
         for (at, fault) in self.plan.faults.iter().enumerate() {
-            ground.at(begin + fault.at, What::Strike(at));
+            ground.at(begin + fault.at, What::Fault(at));
         }
         for at in 0..self.clients.len() {
             let delay = ground.chance.below(2 * SECOND);

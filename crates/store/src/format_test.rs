@@ -98,7 +98,7 @@ fn replicated() -> Vec<Vec<u8>> {
         with(Kind::ViewStart, 1, 1, Some(0), &start),
         with(Kind::Put, 1, 2, Some(1), b"of the empty key"),
         with(Kind::Cut, 1, 1, None, b""),
-        with(Kind::Base, 1, 1, None, &base),
+        with(Kind::Baseline, 1, 1, None, &base),
         with(Kind::Drop, 1, 1, None, b""),
     ]
 }

@@ -15,7 +15,7 @@
 //!       arena    reference -> bytes  (in chunks; record says what they mean, holes which of them are free)
 //!       segments live bytes of the log
 //!   expiry  timers    snapshot  what was replaced while it is read
-//!   leftovers  memory on its way back to the operating system
+//!   lazy frees  memory on its way back to the operating system
 //!   block  memory    prefetch  caches
 //! ```
 //!
@@ -44,7 +44,7 @@ mod hash;
 mod holes;
 mod id;
 mod index;
-mod leftovers;
+mod lazy_free;
 mod partition;
 mod partitions;
 mod pool;
@@ -66,7 +66,7 @@ pub use found::{Found, ValueRef};
 pub use full::Full;
 pub use hash::{KeyHash, key_hash};
 pub use id::{LocalPartition, ScanPosition};
-pub use leftovers::Leftovers;
+pub use lazy_free::LazyFree;
 pub use segments::Replaced;
 pub use snapshot::{SnapshotId, Spoilt};
 pub use table::{TableConfig, TableData};

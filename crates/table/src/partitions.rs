@@ -148,7 +148,7 @@ impl TableData {
         let timers = &mut self.timers;
         self.contents
             .deal(share, partition_of, |partition, hash, expiry| {
-                // The entry that the timers have is of the former partition, and comes to nothing.
+                // The entry that the timers have is of the parent partition, and comes to nothing.
                 timers.arm(Entry::new(partition.0, hash), expiry.at());
             });
     }

@@ -13,7 +13,7 @@ use crate::expiry::Timers;
 use crate::found::Found;
 use crate::hash::KeyHash;
 use crate::id::LocalPartition;
-use crate::leftovers::Leftovers;
+use crate::lazy_free::LazyFree;
 use crate::record::State;
 use crate::records::Records;
 use crate::snapshot::Snapshots;
@@ -47,7 +47,7 @@ pub struct TableData {
     pub(crate) timers: Timers,
     pub(crate) snapshots: Snapshots,
     /// Memory that the table has no use for and has not given back yet.
-    pub(crate) leftovers: Leftovers,
+    pub(crate) lazy_free: LazyFree,
     pub(crate) evicts: bool,
 }
 
@@ -59,7 +59,7 @@ impl TableData {
             contents: Contents::new(Records::new(config.seed, config.medium)),
             timers: Timers::new(),
             snapshots: Snapshots::default(),
-            leftovers: Leftovers::default(),
+            lazy_free: LazyFree::default(),
             evicts: config.evicts,
         }
     }
@@ -189,7 +189,7 @@ impl TableData {
     /// Bytes of memory that the table takes: records, dead space, indexes, timers.
     #[must_use]
     pub fn memory_used(&self) -> usize {
-        self.contents.memory() + self.timers.memory() + self.leftovers.memory()
+        self.contents.memory() + self.timers.memory() + self.lazy_free.memory()
     }
 
     /// Whether a record may still be prepared for this table, however many others have been that

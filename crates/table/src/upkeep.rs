@@ -8,7 +8,7 @@
 use crate::arena::SHARED_RECORD_BYTES_MAX;
 use crate::due::{Expired, due, sweep};
 use crate::evict::{Victim, evict};
-use crate::leftovers::Leftovers;
+use crate::lazy_free::LazyFree;
 use crate::table::TableData;
 use brickyard_types::UnixMillis;
 
@@ -18,7 +18,7 @@ const WALKED_PER_WRITTEN: usize = 9;
 /// References of removed indexes that are counted out with each write.
 const REMOVED_PER_WRITE: usize = 32;
 
-/// Bytes of leftovers that are given back in the time that a byte of records is walked in.
+/// Bytes of lazy frees that are given back in the time that a byte of records is walked in.
 const FREED_PER_WALKED: usize = 4;
 
 /// Entries that a sweep of the timers takes with each write.
@@ -32,33 +32,33 @@ const FREED_AT_ONCE_BYTES: usize = 8 << 20;
 const RELEASED_BYTES_MIN: usize = 1 << 20;
 
 impl TableData {
-    /// Ends the table: what it kept is given back by [`Leftovers::free`], little by little, where
+    /// Ends the table: what it kept is given back by [`LazyFree::free`], little by little, where
     /// dropping it would do so at once.
     #[must_use]
-    pub fn into_leftovers(self) -> Leftovers {
-        let mut leftovers = self.leftovers;
-        leftovers.take(self.contents.into_blocks(), self.timers);
-        leftovers
+    pub fn into_lazy_free(self) -> LazyFree {
+        let mut lazy_free = self.lazy_free;
+        lazy_free.take(self.contents.into_blocks(), self.timers);
+        lazy_free
     }
 
     /// Whether [`Self::compact`] has memory to give back.
     #[must_use]
-    pub const fn has_leftovers(&self) -> bool {
-        !self.leftovers.is_empty()
+    pub const fn has_lazy_free(&self) -> bool {
+        !self.lazy_free.is_empty()
     }
 
     /// Walks about `budget_bytes` of the arena to win dead space back, if there is enough of it,
     /// and returns whether there is more to do. For when the brick has nothing better to do; writes
     /// do enough of it by themselves to keep memory bounded.
     pub fn compact(&mut self, budget_bytes: usize) -> bool {
-        if self.leftovers.free(budget_bytes * FREED_PER_WALKED) {
+        if self.lazy_free.free(budget_bytes * FREED_PER_WALKED) {
             return true;
         }
         if self.contents.has_removed() {
             // Their records cannot be moved, since no index says where they are.
             self.contents.count_out(budget_bytes.div_ceil(256));
             self.release_if_empty();
-            return self.has_leftovers()
+            return self.has_lazy_free()
                 || self.contents.has_removed()
                 || self.contents.wants_compaction();
         }
@@ -123,11 +123,11 @@ impl TableData {
     /// Gives the memory of a table without records back, if it is worth while.
     fn release_if_empty(&mut self) {
         let has_records = self.contents.counts().records() > 0 || self.contents.has_removed();
-        if has_records || self.has_leftovers() || self.memory_used() < RELEASED_BYTES_MIN {
+        if has_records || self.has_lazy_free() || self.memory_used() < RELEASED_BYTES_MIN {
             return;
         }
         let blocks = self.contents.take_blocks();
-        self.leftovers.take(blocks, self.timers.take());
-        self.leftovers.free(FREED_AT_ONCE_BYTES);
+        self.lazy_free.take(blocks, self.timers.take());
+        self.lazy_free.free(FREED_AT_ONCE_BYTES);
     }
 }

@@ -1,7 +1,7 @@
-//! A load that remembers everything: for trying a cluster under failures, and judging what its clients saw.
+//! A load that remembers everything: for trying a cluster under failures, and checking what its clients saw.
 //!
 //! In:  the addresses of a running cluster ([`LoadOptions`]), and failures that somebody else makes meanwhile.
-//! Out: a [`Recording`]: every operation with its outcome, which `brickyard-history` judges; how long callers waited
+//! Out: a [`Recording`]: every operation with its outcome, which `brickyard-history` checks; how long callers waited
 //! at worst; throughput over time, and a picture of it ([`plot`]).
 //!
 //! The load goes through the client library, as a program's would: it follows the cluster's changes, tries again what is
@@ -19,7 +19,7 @@ mod plot;
 mod recording;
 mod worker;
 
-pub use brickyard_history::{Action, Judged, Nanos, Operation, Outcome, Violation};
+pub use brickyard_history::{Action, CheckedHistory, Nanos, Operation, Outcome, Violation};
 pub use load::{Load, LoadError, LoadOptions};
 pub use network::{Network, NetworkError};
 pub use plot::{Mark, plot};

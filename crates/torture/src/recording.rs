@@ -1,6 +1,6 @@
 //! What a load's clients saw.
 
-use brickyard_history::{Bytes, Judged, Nanos, Operation, Outcome, Violation, judge};
+use brickyard_history::{Bytes, CheckedHistory, Nanos, Operation, Outcome, Violation, check};
 use std::collections::HashMap;
 
 /// Reads and writes, which have different promises.
@@ -63,8 +63,8 @@ impl Recording {
     ///
     /// # Errors
     /// The first violation, if not: something acknowledged was lost, a read was stale, a write happened twice.
-    pub fn judge(&self) -> Result<Judged, Violation> {
-        judge(&self.operations, |_| None)
+    pub fn check(&self) -> Result<CheckedHistory, Violation> {
+        check(&self.operations, |_| None)
     }
 
     /// The longest wait for something of a kind that was under way at some time between the two.

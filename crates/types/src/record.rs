@@ -57,7 +57,7 @@ pub enum Kind {
     /// Ops above this record's were cut from the partition's log before this point (rule `a cut is a record`).
     Cut = 7,
     /// The replica holds everything up to this op (rule `log summaries begin at a baseline`).
-    Base = 8,
+    Baseline = 8,
     /// This brick holds the partition no more: whatever the log has of it before this is dead (rule
     /// `forced recovery begins a generation`).
     Drop = 9,
@@ -73,7 +73,7 @@ impl Kind {
             5 => Some(Self::Watermark),
             6 => Some(Self::ViewStart),
             7 => Some(Self::Cut),
-            8 => Some(Self::Base),
+            8 => Some(Self::Baseline),
             9 => Some(Self::Drop),
             _ => None,
         }

@@ -1,9 +1,9 @@
-//! The tables of docs/sabotage.md: each bug, and which judges find it after how many seeds.
+//! The tables of docs/sabotage.md: each bug, and which checks find it after how many seeds.
 //!
 //! In:  the page, the bugs, and what hunts report (`sabotage: BootStoredFirst sim 12 [...]`). Out: the page with both.
 //!
 //! Invariants:
-//! - What a judge did not hunt for this time stays as it was.
+//! - What a checker did not hunt for this time stays as it was.
 
 use super::table::Bug;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(super) const PAGE: &str = "docs/sabotage.md";
 const FOUND: &str = "| Bug | Rule | What is wrong | Where | Found by (seeds) |";
 const UNFOUND: &str = "| Bug | Rule | What is wrong | Where | Why |";
 
-/// A judge's median number of seeds; `None`: most of its hunts found nothing.
+/// A checker's median number of seeds; `None`: most of its hunts found nothing.
 pub(super) type Found<'a> = BTreeMap<&'a str, Option<u64>>;
 
 /// The page with these bugs, and with what these lines say of them.
@@ -53,7 +53,7 @@ pub(super) fn update(page: &str, bugs: &[Bug], lines: &str) -> String {
     out
 }
 
-/// What was found of each bug, by judge.
+/// What was found of each bug, by checker.
 pub(super) fn parse(lines: &str) -> BTreeMap<&str, Found<'_>> {
     let mut news: BTreeMap<&str, Found<'_>> = BTreeMap::new();
     for line in lines.lines() {
@@ -61,9 +61,10 @@ pub(super) fn parse(lines: &str) -> BTreeMap<&str, Found<'_>> {
             continue;
         };
         let mut words = rest.split_whitespace();
-        if let (Some(bug), Some(judge), Some(median)) = (words.next(), words.next(), words.next()) {
+        if let (Some(bug), Some(checker), Some(median)) = (words.next(), words.next(), words.next())
+        {
             let median = median.trim_end_matches(':').parse().ok();
-            news.entry(bug).or_default().insert(judge, median);
+            news.entry(bug).or_default().insert(checker, median);
         }
     }
     news
@@ -91,23 +92,23 @@ fn row(bug: &Bug, last: &str) -> String {
     format!("| `{name}` | {rule} | {wrong} | {files} | {last} |\n")
 }
 
-/// What is known of a bug's judges: those that it has, with what they found this time, or before.
+/// What is known of a bug's checkers: those that it has, with what they found this time, or before.
 fn revise(bug: &Bug, old: &str, news: Option<&Found<'_>>) -> String {
     let mut found: BTreeMap<&str, u64> = old
         .split(", ")
         .filter_map(|it| it.split_once(' '))
-        .filter_map(|(judge, seeds)| Some((judge, seeds.parse().ok()?)))
+        .filter_map(|(checker, seeds)| Some((checker, seeds.parse().ok()?)))
         .collect();
-    for (judge, median) in news.into_iter().flatten() {
+    for (checker, median) in news.into_iter().flatten() {
         match median {
-            Some(median) => found.insert(judge, *median),
-            None => found.remove(judge),
+            Some(median) => found.insert(checker, *median),
+            None => found.remove(checker),
         };
     }
     let found = found.iter();
     let found = found
-        .filter(|it| bug.judges().any(|judge| judge == *it.0))
-        .map(|(judge, median)| format!("{judge} {median}"));
+        .filter(|it| bug.checkers().any(|checker| checker == *it.0))
+        .map(|(checker, median)| format!("{checker} {median}"));
     let tests = bug.tests.iter().map(|it| match it.split_once('/') {
         Some((name, test)) => format!("`{test}` ({name})"),
         None => format!("tests of {it}"),

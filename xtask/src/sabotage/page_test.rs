@@ -63,12 +63,12 @@ fn page_has_what_was_found_this_time() {
         page("sabotage: Two sim 4 [4, seed 4]: it says\nsabotage: Two control 12: it says\nelse\n");
     assert!(
         page.contains("brick 3, sim 4 |\n"),
-        "a judge that the table does not name is left out"
+        "a checker that the table does not name is left out"
     );
     assert_eq!(update(&page, &[], "").matches("| `").count(), 0);
 }
 
 #[test]
-fn judge_that_finds_it_no_more_goes() {
+fn checker_that_finds_it_no_more_goes() {
     assert!(page("sabotage: Two brick - [-, reached 0 times]\n").contains("| sim 9 |\n"));
 }

@@ -10,7 +10,7 @@
 //!     least = least.min(vote);
 //!     [--]{+break;+}
 //! ```
-//! `quick` and `slow` name the judges that find it, `tests` the other tests that do (`crate/test`, or a crate); a bug that nobody finds says
+//! `quick` and `slow` name the checkers that find it, `tests` the other tests that do (`crate/test`, or a crate); a bug that nobody finds says
 //! why with `unfound`. `in` may come
 //! several times; the code is there once, or `2 times` after the path. The code below it is marked as word differences are: `[-` what stands there `-]{+` what would be
 //! wrong `+}`; the rest says where that is. White space does not count. What is between the marks is an expression, or
@@ -31,9 +31,9 @@ pub(super) struct Bug {
     pub(super) rule: String,
     /// What is wrong.
     pub(super) wrong: String,
-    /// The judges that find it within a few seeds.
+    /// The checkers that find it within a few seeds.
     pub(super) quick: Vec<String>,
-    /// The judges that find it with patience.
+    /// The checkers that find it with patience.
     pub(super) slow: Vec<String>,
     /// The unit tests that fail with it: `crate/test`, or a crate of whose tests some do.
     pub(super) tests: Vec<String>,
@@ -75,8 +75,8 @@ pub(super) enum Piece {
 }
 
 impl Bug {
-    /// Judges, quick ones first.
-    pub(super) fn judges(&self) -> impl Iterator<Item = &str> {
+    /// Checkers, quick ones first.
+    pub(super) fn checkers(&self) -> impl Iterator<Item = &str> {
         self.quick.iter().chain(&self.slow).map(String::as_str)
     }
 

@@ -94,7 +94,7 @@ impl Wanted {
             outside.tell_control(ControlRequest::Evict {
                 partition,
                 view: replicas.replicator().status(partition).view,
-                backup: replicas.seat(),
+                backup: replicas.me(),
             });
         }
         true

@@ -1,8 +1,8 @@
 //! What the cleaner does with each record of a segment: leaves it behind, or appends it again.
 
 use super::{Move, Pass, Sorted};
+use crate::baselines::{append_mark, append_own_baseline};
 use crate::catch_up::is_from;
-use crate::claims::{append_mark, append_own_base};
 use crate::executed::{self, header_of};
 use crate::log::{KeyRef, Log};
 use crate::retained::Mark;
@@ -33,14 +33,14 @@ impl Mover<'_> {
         let children = self.tables.children(header.partition);
         let level = (u64::from(header.view.0), header.op.0);
         for child in children.iter().filter(|it| self.tables.is_here(**it)) {
-            match self.pass.claims.entry(*child) {
+            match self.pass.baselines.entry(*child) {
                 Entry::Occupied(mut said) => {
                     let said = said.get_mut();
                     *said = level.max(*said);
                 }
                 Entry::Vacant(first) => {
                     first.insert(level);
-                    self.sorted.is_unclaimed |= self.replicator.base(*child).is_none();
+                    self.sorted.lacks_baseline |= self.replicator.baseline(*child).is_none();
                 }
             }
         }
@@ -86,11 +86,11 @@ impl Mover<'_> {
                     self.move_tombstone(table, segment, &header, record.key);
                 }
                 if !wider.is_empty() {
-                    self.move_former_clear(segment, &header);
+                    self.move_parent_clear(segment, &header);
                 }
             }
-            // A base says as much (`say_of_partitions`).
-            Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => {}
+            // A baseline says as much (`say_of_partitions`).
+            Kind::ViewStart | Kind::Cut | Kind::Baseline | Kind::Drop => {}
             Kind::Watermark => {
                 for child in children {
                     self.move_watermark(table, child, &header, segment);
@@ -175,14 +175,14 @@ impl Mover<'_> {
     }
 
     fn say_of_pass(&mut self, segment: SegmentId, pass: &Pass) -> bool {
-        for (&partition, &level) in &pass.claims {
+        for (&partition, &level) in &pass.baselines {
             // It may have been split since its records were looked at.
             for child in self.tables.children(partition) {
                 let retained = &mut self.segments.retained;
-                let is_said = retained.is_said_behind(segment, (child, Mark::Base), level);
+                let is_said = retained.is_said_behind(segment, (child, Mark::Baseline), level);
                 if !is_said
                     && self.tables.is_here(child)
-                    && !append_own_base(self.replicator, self.log, retained, child)
+                    && !append_own_baseline(self.replicator, self.log, retained, child)
                 {
                     return false;
                 }
@@ -332,12 +332,12 @@ impl Mover<'_> {
     }
 
     /// Appends a clear of a partition that was merged again: it stays that one's, since its child has keys of others.
-    fn move_former_clear(&mut self, segment: SegmentId, header: &Header) {
+    fn move_parent_clear(&mut self, segment: SegmentId, header: &Header) {
         let origin = header.origin.unwrap_or(segment);
         let Some(prefix) = self.tables.prefix_of(header.partition) else {
             return;
         };
-        let cleared = self.tables.former_cleared(header.table, prefix);
+        let cleared = self.tables.parent_cleared(header.table, prefix);
         // What lies above was cut. Moved, it would count as committed.
         if header.op > cleared || !self.segments.has_older(origin, segment) {
             return;

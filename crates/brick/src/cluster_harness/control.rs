@@ -7,7 +7,7 @@ use brickyard_metadata::{
     Addresses, CatalogVersion, Change, Ground, Machine, NewLearners, NodeKey, Proposal,
     Registration, Rest, Roles, Settled, SplitReady,
 };
-use brickyard_routing::{Group, Seat};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::{PartitionId, TableId, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,25 +57,26 @@ impl Cluster {
     /// The node that is the key's primary, and the first of its backups.
     pub(crate) fn places_of(&self, key: &str) -> (usize, Option<usize>) {
         let (_, _, group) = self.group_of(key);
-        let at = |seat: &Seat| seat.member.node.0 as usize;
+        let at = |replica: &Replica| replica.member.node.0 as usize;
         (at(&group.primary), group.backups.first().map(at))
     }
 
     /// Other in-sync members for a key's partition, the primary first.
     pub(crate) fn regroup(&mut self, key: &str, nodes: &[usize]) {
         let (table, partition, group) = self.group_of(key);
-        let seats: Vec<Seat> = nodes.iter().map(|at| self.seat(*at)).collect();
-        self.propose(Proposal::of(table, partition, &group, &seats));
+        let replicas: Vec<Replica> = nodes.iter().map(|at| self.replica(*at)).collect();
+        self.propose(Proposal::of(table, partition, &group, &replicas));
     }
 
     /// Members of a key's partition that were in sync, in one step: who goes on, and who is to catch up.
     pub(crate) fn demote(&mut self, key: &str, in_sync: &[usize], learners: &[usize]) {
         let (table, partition, group) = self.group_of(key);
-        let seats = |nodes: &[usize]| nodes.iter().map(|at| self.seat(*at)).collect::<Vec<_>>();
-        let learners = seats(learners);
+        let replicas =
+            |nodes: &[usize]| nodes.iter().map(|at| self.replica(*at)).collect::<Vec<_>>();
+        let learners = replicas(learners);
         self.propose(Proposal {
             learners,
-            ..Proposal::of(table, partition, &group, &seats(in_sync))
+            ..Proposal::of(table, partition, &group, &replicas(in_sync))
         });
     }
 
@@ -92,7 +93,7 @@ impl Cluster {
         view: View,
         nodes: &[usize],
     ) {
-        let learners = nodes.iter().map(|at| self.seat(*at)).collect();
+        let learners = nodes.iter().map(|at| self.replica(*at)).collect();
         let change = Change::from(vec![NewLearners {
             table,
             partition,
@@ -117,18 +118,21 @@ impl Cluster {
         groups.collect()
     }
 
-    pub(super) fn lives(&self, seat: Seat) -> bool {
-        let host = &self.hosts[seat.member.node.0 as usize];
-        host.brick.is_some() && host.incarnation == seat.incarnation
+    pub(super) fn lives(&self, replica: Replica) -> bool {
+        let host = &self.hosts[replica.member.node.0 as usize];
+        host.brick.is_some() && host.incarnation == replica.incarnation
     }
 
     /// Views without a dead node.
     pub(super) fn remove(&mut self, at: usize) {
-        let dead = self.seat(at);
+        let dead = self.replica(at);
         for (table, partition, group) in self.groups() {
-            let alive: Vec<Seat> = group.in_sync().filter(|seat| self.lives(*seat)).collect();
-            let is_named = group.in_sync().any(|seat| seat == dead);
-            if is_named && !alive.is_empty() && !self.is_parked(partition) {
+            let alive: Vec<Replica> = group
+                .in_sync()
+                .filter(|replica| self.lives(*replica))
+                .collect();
+            let is_named = group.in_sync().any(|replica| replica == dead);
+            if is_named && !alive.is_empty() && !self.is_suspended(partition) {
                 self.propose(Proposal::of(table, partition, &group, &alive));
             }
         }
@@ -136,18 +140,18 @@ impl Cluster {
 
     /// The node's bricks catch up wherever a replica is missing; alone, it leads again.
     pub(super) fn enlist(&mut self, at: usize) {
-        let seat = self.seat(at);
-        let claims: BTreeMap<PartitionId, crate::Claim> = self.claims(at);
+        let replica = self.replica(at);
+        let summaries: BTreeMap<PartitionId, crate::ReplicaSummary> = self.summaries(at);
         for (table, partition, group) in self.groups() {
-            if self.is_parked(partition) {
+            if self.is_suspended(partition) {
                 continue;
             }
             let is_any_alive = group.in_sync().any(|it| self.lives(it));
-            let was_in_sync = group.in_sync().any(|it| it.member == seat.member);
+            let was_in_sync = group.in_sync().any(|it| it.member == replica.member);
             if is_any_alive {
                 let mut learners = group.learners.clone();
                 learners.retain(|it| self.lives(*it));
-                learners.push(seat);
+                learners.push(replica);
                 let change = Change::from(vec![NewLearners {
                     table,
                     partition,
@@ -155,27 +159,27 @@ impl Cluster {
                     learners,
                 }]);
                 self.catalog.apply(change).unwrap();
-            } else if was_in_sync && claims.get(&partition).is_some_and(|it| it.is_complete) {
+            } else if was_in_sync && summaries.get(&partition).is_some_and(|it| it.is_complete) {
                 self.propose(Proposal {
                     ground: Ground::Restart,
                     learners: Vec::new(),
-                    ..Proposal::of(table, partition, &group, &[seat])
+                    ..Proposal::of(table, partition, &group, &[replica])
                 });
             }
         }
         self.spread();
     }
 
-    fn claims(&mut self, at: usize) -> BTreeMap<PartitionId, crate::Claim> {
-        self.brick(at).handle(Event::WantClaims(1));
-        self.wishes.clear();
+    fn summaries(&mut self, at: usize) -> BTreeMap<PartitionId, crate::ReplicaSummary> {
+        self.brick(at).handle(Event::WantSummaries(1));
+        self.requests.clear();
         self.turn();
-        let wishes = std::mem::take(&mut self.wishes);
-        let claims = wishes.into_iter().find_map(|wish| match wish {
-            ControlRequest::Claims(claims) => Some(claims.into_iter().collect()),
+        let requests = std::mem::take(&mut self.requests);
+        let summaries = requests.into_iter().find_map(|request| match request {
+            ControlRequest::Summaries(summaries) => Some(summaries.into_iter().collect()),
             _ => None,
         });
-        claims.unwrap_or_default()
+        summaries.unwrap_or_default()
     }
 
     fn propose(&mut self, proposal: Proposal) {
@@ -202,9 +206,9 @@ impl Cluster {
     /// Lets views take effect whose members have stopped, died or accepted.
     pub(crate) fn decide(&mut self) {
         self.lead_siblings_together();
-        let wishes = std::mem::take(&mut self.wishes);
-        for wish in wishes {
-            match wish {
+        let requests = std::mem::take(&mut self.requests);
+        for request in requests {
+            match request {
                 ControlRequest::Promote {
                     partition,
                     view,
@@ -231,13 +235,13 @@ impl Cluster {
             let Some(change) = &group.change else {
                 continue;
             };
-            let acks = |seat: Seat| {
-                let host = &self.hosts[seat.member.node.0 as usize];
+            let acks = |replica: Replica| {
+                let host = &self.hosts[replica.member.node.0 as usize];
                 host.brick.as_ref().map(Brick::acknowledged)
             };
-            let is_fenced = change.fenced.iter().all(|seat| {
-                !self.lives(*seat)
-                    || acks(*seat).is_some_and(|(stopped, _)| stopped >= change.proposed_at)
+            let is_fenced = change.fenced.iter().all(|replica| {
+                !self.lives(*replica)
+                    || acks(*replica).is_some_and(|(stopped, _)| stopped >= change.proposed_at)
             });
             let is_accepted = self.lives(change.primary)
                 && acks(change.primary).is_some_and(|(_, accepted)| accepted >= change.proposed_at);
@@ -282,43 +286,45 @@ impl Cluster {
         self.catalog.table("t").unwrap().is_online()
     }
 
-    fn is_parked(&self, partition: PartitionId) -> bool {
+    fn is_suspended(&self, partition: PartitionId) -> bool {
         let mut tables = self.catalog.tables();
-        tables.any(|it| it.map.group(partition).is_some() && it.is_parked(partition))
+        tables.any(|it| it.map.group(partition).is_some() && it.is_suspended(partition))
     }
 
     /// Where all members that live have read their logs, the highest leads.
     fn bring_back(&mut self) {
         for (table, partition, group) in self.groups() {
             let since = self.catalog.table("t").unwrap().return_since();
-            if !self.is_parked(partition) || since.is_none() || group.change.is_some() {
+            if !self.is_suspended(partition) || since.is_none() || group.change.is_some() {
                 continue;
             }
-            let members = group.in_sync().map(|seat| seat.member.node.0 as usize);
+            let members = group
+                .in_sync()
+                .map(|replica| replica.member.node.0 as usize);
             let living: Vec<usize> = members
                 .filter(|at| self.hosts[*at].brick.is_some())
                 .collect();
-            let claim = |at: &usize| {
-                let told = self.returned.get(&(partition, self.seat(*at)));
+            let summary = |at: &usize| {
+                let told = self.returned.get(&(partition, self.replica(*at)));
                 told.filter(|(told_for, _)| Some(*told_for) == since)
-                    .map(|(_, claim)| claim)
+                    .map(|(_, summary)| summary)
             };
-            if !living.iter().all(|at| claim(at).is_some()) {
+            if !living.iter().all(|at| summary(at).is_some()) {
                 continue;
             }
             let whole = living
                 .iter()
-                .filter(|at| claim(at).is_some_and(|it| it.is_complete));
+                .filter(|at| summary(at).is_some_and(|it| it.is_complete));
             let best = whole
-                .max_by_key(|at| claim(at).map(|it| (it.last, std::cmp::Reverse(**at))))
+                .max_by_key(|at| summary(at).map(|it| (it.last, std::cmp::Reverse(**at))))
                 .copied();
             let Some(best) = best else { continue };
             let learners = living.iter().filter(|at| **at != best);
-            let learners = learners.map(|at| self.seat(*at)).collect();
+            let learners = learners.map(|at| self.replica(*at)).collect();
             self.propose(Proposal {
                 ground: Ground::Return,
                 learners,
-                ..Proposal::of(table, partition, &group, &[self.seat(best)])
+                ..Proposal::of(table, partition, &group, &[self.replica(best)])
             });
         }
     }
@@ -330,11 +336,11 @@ impl Cluster {
         (group.view == view && group.change.is_none()).then_some((table, group))
     }
 
-    fn promote(&mut self, partition: PartitionId, view: View, learner: Seat) {
+    fn promote(&mut self, partition: PartitionId, view: View, learner: Replica) {
         let Some((table, group)) = self.unchanged(partition, view) else {
             return;
         };
-        let in_sync: Vec<Seat> = group.in_sync().chain([learner]).collect();
+        let in_sync: Vec<Replica> = group.in_sync().chain([learner]).collect();
         let mut proposal = Proposal::of(table, partition, &group, &in_sync);
         proposal.ground = Ground::Promotion;
         proposal.learners.retain(|it| *it != learner);
@@ -342,11 +348,11 @@ impl Cluster {
     }
 
     /// A primary that wants to go goes, and learns anew. (Nobody is too slow here.)
-    fn let_go(&mut self, partition: PartitionId, view: View, seat: Seat) {
+    fn let_go(&mut self, partition: PartitionId, view: View, replica: Replica) {
         let Some((table, group)) = self.unchanged(partition, view) else {
             return;
         };
-        if seat == group.primary && !group.backups.is_empty() {
+        if replica == group.primary && !group.backups.is_empty() {
             self.propose(Proposal::of(table, partition, &group, &group.backups));
         }
     }
@@ -384,8 +390,8 @@ impl Cluster {
             };
             if left.primary != right.primary && right.change.is_none() {
                 let others = right.in_sync().filter(|it| *it != left.primary);
-                let seats: Vec<Seat> = std::iter::once(left.primary).chain(others).collect();
-                proposals.push(Proposal::of(merge.table, merge.right, right, &seats));
+                let replicas: Vec<Replica> = std::iter::once(left.primary).chain(others).collect();
+                proposals.push(Proposal::of(merge.table, merge.right, right, &replicas));
             }
         }
         for proposal in proposals {
@@ -401,8 +407,8 @@ impl Cluster {
 
     /// Finishes the merges whose primaries have answered, whoever is there to hear of it.
     pub(crate) fn finish_merges(&mut self) {
-        for wish in std::mem::take(&mut self.wishes) {
-            if let ControlRequest::Rest(rest) = wish {
+        for request in std::mem::take(&mut self.requests) {
+            if let ControlRequest::Rest(rest) = request {
                 self.finish_merge(rest);
             }
         }

@@ -79,10 +79,10 @@ impl Disk {
                 recovery.on_record(&LogRecord::Whole { record, position });
             }
         }
-        for wanted in recovery.tails_wanted() {
+        for wanted in recovery.suffixes_wanted() {
             let mut records = self.records();
             if let Some((position, record)) = records.find(|(position, _)| *position == wanted) {
-                recovery.on_tail(position, &record);
+                recovery.on_suffix(position, &record);
             }
         }
         recovery.end(&self.sealed(), self.active)

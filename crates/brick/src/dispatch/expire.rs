@@ -75,7 +75,7 @@ fn no_view(core: &Core, work: &Work) -> ErrorReply {
         );
     }
     let what = match work {
-        Work::Share(..) => "a part of the table",
+        Work::Subrequest(..) => "a part of the table",
         _ => "the key",
     };
     ErrorReply::new(format!(

@@ -55,7 +55,7 @@ pub(super) fn behind_earlier(
         slot: location.slot,
     };
     let orders = core.requests.orders();
-    if orders.is_at(order, Place::View) || orders.is_at(order, Place::Near) {
+    if orders.is_at(order, Place::View) || orders.is_at(order, Place::LocalRead) {
         return Admission::Waits;
     }
     let is_away = orders.is_away(order);

@@ -13,7 +13,7 @@ use crate::executed::{Recall, micros, put_kept};
 use crate::output::CommitDependency;
 use crate::refusal::error_line;
 use crate::request::{Attempt, Work};
-use crate::view::{Asker, Redirect, View};
+use crate::view::{Redirect, RequestContext, View};
 use brickyard_command::request::RequestArgs;
 use brickyard_command::{
     Args, ErrorReply, Failure, Spec, execute as execute_command, is_data_command, table::flag,
@@ -122,7 +122,7 @@ pub(super) fn run_attempt(
         return Ok(CommitDependency::NONE);
     }
     let start = reply.position();
-    let asker = Asker {
+    let context = RequestContext {
         writer,
         reads_only: false,
         sees_prepared: false,
@@ -130,7 +130,7 @@ pub(super) fn run_attempt(
         writes_many: true,
     };
     let key = args.at(spec.key_first as usize);
-    let mut view = View::new(core, table, asker, (key, location), values);
+    let mut view = View::new(core, table, context, (key, location), values);
     let outcome = execute_command(spec.id, args, &mut view, &mut reply);
     let failed = match &outcome {
         Ok(()) => None,

@@ -8,7 +8,7 @@ use crate::refusal::dropped_table;
 use crate::requests::ColdValue;
 use crate::settings::Settings;
 use crate::transaction::{Step, Transaction};
-use crate::view::{Asker, View};
+use crate::view::{RequestContext, View};
 use brickyard_command::{Failure, execute as execute_command, table::flag};
 use brickyard_wire::Reply;
 
@@ -49,13 +49,13 @@ pub(super) fn run_transaction(
             return Ok(CommitDependency::NONE);
         }
     }
-    let asker = Asker {
+    let context = RequestContext {
         writer,
         reads_only: false,
         sees_prepared: false,
         writes_many: true,
     };
-    let mut view = View::new(core, table, asker, (&key, location), values);
+    let mut view = View::new(core, table, context, (&key, location), values);
     for watch in &transaction.watches {
         match view.is_unchanged(watch) {
             Ok(true) => {}

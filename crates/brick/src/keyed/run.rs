@@ -8,7 +8,7 @@ use crate::refusal::dropped_table;
 use crate::request::{Origin, Request};
 use crate::requests::ColdValue;
 use crate::settings::Settings;
-use crate::view::{Asker, ColdWanted, Finished, Redirect, View, is_out_of_memory};
+use crate::view::{ColdWanted, Finished, Redirect, RequestContext, View, is_out_of_memory};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, table::flag,
 };
@@ -130,20 +130,20 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         return Ok(CommitDependency::NONE);
     }
     let start = reply.position();
-    let asker = Asker {
+    let context = RequestContext {
         writer,
         reads_only,
         sees_prepared: false,
         writes_many: writes_many(spec.id),
     };
-    let mut finished = attempt(core, call, asker, &mut reply);
-    if finished.is_torn {
+    let mut finished = attempt(core, call, context, &mut reply);
+    if finished.is_fractured {
         reply.truncate(start);
-        let asker = Asker {
+        let context = RequestContext {
             sees_prepared: true,
-            ..asker
+            ..context
         };
-        finished = attempt(core, call, asker, &mut reply);
+        finished = attempt(core, call, context, &mut reply);
     }
     let ran = ran(finished);
     if ran.is_err() {
@@ -164,7 +164,12 @@ pub(super) fn ran(finished: Finished) -> Ran {
 
 /// Runs the command as this asker.
 #[inline]
-fn attempt(core: &mut Core, call: &Call<'_>, asker: Asker, reply: &mut Reply<'_>) -> Finished {
+fn attempt(
+    core: &mut Core,
+    call: &Call<'_>,
+    context: RequestContext,
+    reply: &mut Reply<'_>,
+) -> Finished {
     let start = reply.position();
     let Call {
         spec,
@@ -174,7 +179,7 @@ fn attempt(core: &mut Core, call: &Call<'_>, asker: Asker, reply: &mut Reply<'_>
         values,
     } = *call;
     let key = args.at(spec.key_first as usize);
-    let mut view = View::new(core, caller.table, asker, (key, location), values);
+    let mut view = View::new(core, caller.table, context, (key, location), values);
     match execute_command(spec.id, args, &mut view, reply) {
         Ok(()) => view.finish(),
         Err(Failure::Error(error)) => {

@@ -53,7 +53,7 @@ pub(crate) fn keys_of(core: &Core, work: &Work, table: usize) -> Vec<KeyRef> {
         all.extend(keys(spec, args).filter_map(|at| key_ref(core, table, args.at(at))));
     };
     match work {
-        Work::Share(..) => {}
+        Work::Subrequest(..) => {}
         Work::Command(spec, args) | Work::Attempt(_, spec, args) => add(spec, args),
         Work::Transaction(transaction) => {
             for step in &transaction.steps {

@@ -9,7 +9,7 @@ use crate::output::CommitDependency;
 use crate::refusal::{dropped_table, error_line};
 use crate::request::Work;
 use crate::requests::ColdValue;
-use crate::session::share::execute_share;
+use crate::session::subrequest::execute_subrequest;
 use brickyard_command::{OwnedArgs, Spec, is_data_command};
 
 /// Runs work with the values that were read back for it: its reply, or what it still needs.
@@ -37,8 +37,8 @@ pub(crate) fn execute_work(
             };
             run_attempt(core, &call, *attempt, &mut out)
         }
-        Work::Command(spec, args) | Work::Share(spec, args, _) => {
-            let dependency = execute_share(
+        Work::Command(spec, args) | Work::Subrequest(spec, args, _) => {
+            let dependency = execute_subrequest(
                 core,
                 clients,
                 spec,

@@ -153,7 +153,7 @@ impl Offline {
         }
         let table = walk.table;
         walk.stage = Stage::Walking(Fold::new(Some(table)));
-        let me = replication.replicas.seat().member;
+        let me = replication.replicas.me().member;
         place_read(replication.tables, table, me);
         self.walk_on(replication, outside);
     }

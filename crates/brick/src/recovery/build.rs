@@ -3,15 +3,15 @@
 //! In:  a fold that has read all there is. Out: partitions that the replicator knows; claims, tails of parts and drops
 //!      in the batch that is being built.
 //!
-//! Invariant: nothing is cut. Where a record of a tail cannot be put back, what stands behind it is not claimed.
+//! Invariant: nothing is cut. Where a record of a suffix cannot be put back, what stands behind it is not claimed.
 
 use super::contents::Ground;
 use super::fold::{Fold, Rebuilt, Source};
 use super::kept::Kept;
-use crate::claims::{append_base, claim_first};
+use crate::baselines::{append_baseline, append_first_baseline};
 use crate::outside::Outside;
 use crate::replica::Replication;
-use brickyard_replication::{Base, LogMark, Restored, Run, TailEntry};
+use brickyard_replication::{Baseline, LogMark, Restored, Run, SuffixEntry};
 use brickyard_types::{Instant, Op, PartitionId, record};
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ pub(crate) fn build_all(replication: &mut Replication<'_>, outside: &mut Outside
         }
     }
     let tables = &mut *replication.tables;
-    tables.sweep_former_clears(table);
+    tables.sweep_parent_clears(table);
     let states = tables.iter_mut();
     let states = states.filter(|state| table.is_none_or(|table| state.id == table));
     for partition in states.flat_map(|state| state.partitions.iter_mut().flatten()) {
@@ -52,32 +52,32 @@ fn build(
     if source == Source::Damaged {
         return build_damaged(replication, id, restored);
     }
-    let is_whole = restored.tail.iter().all(|it| it.payload.raw().is_some());
+    let is_whole = restored.suffix.iter().all(|it| it.payload.raw().is_some());
     let mark = LogMark(replication.log.building_id().0);
     let is_based = source == Source::Split
         && restored.is_complete
         && is_whole
-        && append_part_base(replication, id, &restored);
-    let mut tail: VecDeque<TailEntry<()>> = VecDeque::new();
-    for entry in &restored.tail {
+        && append_part_baseline(replication, id, &restored);
+    let mut suffix: VecDeque<SuffixEntry<()>> = VecDeque::new();
+    for entry in &restored.suffix {
         let Some(mark) = build_pending(replication, now, &entry.payload, source) else {
             // What cannot be sent to others cannot be claimed either.
             break;
         };
         assert!(
-            tail.back().is_none_or(|before| before.op < entry.op),
-            "{id}: op {} stands twice in the tail",
+            suffix.back().is_none_or(|before| before.op < entry.op),
+            "{id}: op {} stands twice in the suffix",
             entry.op
         );
-        tail.push_back(TailEntry {
+        suffix.push_back(SuffixEntry {
             view: entry.view,
             op: entry.op,
             mark,
             payload: (),
         });
     }
-    let is_whole = tail.len() == restored.tail.len();
-    let last = match tail.back() {
+    let is_whole = suffix.len() == restored.suffix.len();
+    let last = match suffix.back() {
         _ if is_whole => restored.last,
         Some(entry) => (entry.view, entry.op),
         None => (restored.last.0, restored.committed),
@@ -91,20 +91,20 @@ fn build(
     }
     let built = Restored {
         generation: restored.generation,
-        base: restored.base,
+        baseline: restored.baseline,
         committed: restored.committed,
         last,
-        tail,
+        suffix,
         is_complete: restored.is_complete && is_whole,
         watermark,
         history: restored.history,
     };
     replication.restore(id, &built);
     if is_based {
-        replication.replicas.based_in(id, mark);
+        replication.replicas.baseline_in(id, mark);
     }
     if source == Source::Merged {
-        claim_first(replication, id);
+        append_first_baseline(replication, id);
     }
 }
 
@@ -118,7 +118,7 @@ fn build_damaged(replication: &mut Replication<'_>, id: PartitionId, restored: R
     let (view, op) = (held.status.view.max(restored.last.0), held.op);
     let watermark = restored.watermark.max(held.gaps.watermark());
     let runs = vec![Run { view, first: Op(1) }];
-    let base = Base {
+    let baseline = Baseline {
         generation: restored.generation,
         view,
         op,
@@ -126,19 +126,19 @@ fn build_damaged(replication: &mut Replication<'_>, id: PartitionId, restored: R
     };
     let whole: Restored = Restored {
         generation: restored.generation,
-        base,
+        baseline,
         committed: op,
         last: (view, op),
-        tail: VecDeque::new(),
+        suffix: VecDeque::new(),
         is_complete: true,
         watermark: watermark.max(op),
         history: runs,
     };
     replication.restore(id, &whole);
-    claim_first(replication, id);
+    append_first_baseline(replication, id);
 }
 
-/// Takes a record of a tail into the batches that wait for their outcome: the mark of its batch. `None`: it cannot be
+/// Takes a record of a suffix into the batches that wait for their outcome: the mark of its batch. `None`: it cannot be
 /// had whole.
 fn build_pending(
     replication: &mut Replication<'_>,
@@ -158,7 +158,7 @@ fn build_pending(
 }
 
 /// Writes what a part may claim of its whole: from here on the log speaks of the part. False if that is nothing.
-fn append_part_base(
+fn append_part_baseline(
     replication: &mut Replication<'_>,
     part: PartitionId,
     whole: &Restored<Kept>,
@@ -169,12 +169,18 @@ fn append_part_base(
     let Some(view) = runs.last().map(|run| run.view) else {
         return false;
     };
-    let base = Base {
+    let baseline = Baseline {
         generation: whole.generation,
         view,
         op,
         runs,
     };
     let retained = &mut replication.segments.retained;
-    append_base(replication.tables, replication.log, retained, part, &base)
+    append_baseline(
+        replication.tables,
+        replication.log,
+        retained,
+        part,
+        &baseline,
+    )
 }

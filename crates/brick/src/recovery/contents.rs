@@ -63,7 +63,7 @@ impl Ground<'_> {
                 for owner in self.tables.children(header.partition) {
                     if kind == Kind::Clear && self.tables.is_wider(owner, header.partition) {
                         // Keys of others are none of its business: what it removes is seen to at the end.
-                        self.tables.note_former_clear(header.partition, header.op);
+                        self.tables.note_parent_clear(header.partition, header.op);
                         self.note_op(header);
                     } else {
                         self.put_back_at(owner, header, key, value, position);
@@ -135,7 +135,7 @@ impl Ground<'_> {
                 Ok(())
             }
             // What these say is for the replicator.
-            Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop => Ok(()),
+            Kind::ViewStart | Kind::Cut | Kind::Baseline | Kind::Drop => Ok(()),
             Kind::Batch => unreachable!("taken apart before"),
         };
         if let Err(full) = applied {

@@ -4,7 +4,7 @@
 //!      committed, in the tables; at the end, for each partition, what is to be built of it ([`Rebuilt`]).
 //!
 //! Invariants:
-//! - A restart cuts nothing (rule `a restart cuts nothing`): what is not known to be committed is the tail, about
+//! - A restart cuts nothing (rule `a restart cuts nothing`): what is not known to be committed is the suffix, about
 //!   which only the primary of a newer view can tell.
 //! - What a `Drop` record ends is not put back, wherever it stood before (rule
 //!   `forced recovery begins a generation`).
@@ -12,15 +12,15 @@
 //!   stands behind, if others have what is missing. If nobody has, it claims what is left, and says of each key
 //!   whether its record can be missing (`tables/gaps`).
 //!
-//! Not here: partitions that were split or merged, and of which the log has the predecessors alone (`formers`).
+//! Not here: partitions that were split or merged, and of which the log has the predecessors alone (`parents`).
 
 use super::contents::Ground;
-use super::formers::end_at;
 use super::kept::Kept;
+use super::parents::end_at;
 use crate::groups::has_other_replicas;
 use crate::log_record::LogRecord;
 use crate::tables::{Partition, TableState, Tables};
-use brickyard_replication::{Base, LogMark, Rebuild, Restored, TailEntry};
+use brickyard_replication::{Baseline, LogMark, Rebuild, Restored, SuffixEntry};
 use brickyard_routing::Prefix;
 use brickyard_types::record::{Header, Kind, Record};
 use brickyard_types::{Op, PartitionId, Position, TableId, View};
@@ -67,7 +67,7 @@ pub(crate) struct Fold {
     pub(super) rebuilds: BTreeMap<PartitionId, Rebuild<Kept>>,
     /// Those of them that were split or merged, and of whose children no record was read yet; with the hashes of children that
     /// were dropped.
-    pub(super) open_formers: BTreeMap<PartitionId, Vec<Prefix>>,
+    pub(super) open_parents: BTreeMap<PartitionId, Vec<Prefix>>,
     /// Partitions of which something is unreadable that other replicas have.
     pub(super) torn: BTreeSet<PartitionId>,
     /// The same of partitions that have no other replica.
@@ -82,7 +82,7 @@ impl Fold {
         Self {
             table,
             rebuilds: BTreeMap::new(),
-            open_formers: BTreeMap::new(),
+            open_parents: BTreeMap::new(),
             torn: BTreeSet::new(),
             damaged: BTreeSet::new(),
             passed_over: BTreeMap::new(),
@@ -98,10 +98,10 @@ impl Fold {
             header.table,
             self.table
         );
-        self.end_formers(ground, &header);
+        self.end_parents(ground, &header);
         let has_children = || {
-            let is_former = ground.tables.is_former(header.partition);
-            is_former && !ground.tables.children(header.partition).is_empty()
+            let is_parent = ground.tables.is_parent(header.partition);
+            is_parent && !ground.tables.children(header.partition).is_empty()
         };
         if ground.tables.is_here(header.partition) || has_children() {
             self.rebuild(ground, found);
@@ -114,11 +114,11 @@ impl Fold {
     fn rebuild(&mut self, ground: &mut Ground<'_>, found: &LogRecord<'_>) {
         let header = found.header();
         let partition = header.partition;
-        if !self.rebuilds.contains_key(&partition) && ground.tables.is_former(partition) {
-            self.open_formers.insert(partition, Vec::new());
+        if !self.rebuilds.contains_key(&partition) && ground.tables.is_parent(partition) {
+            self.open_parents.insert(partition, Vec::new());
         }
         let mut committed = Vec::new();
-        let mut apply = |entry: TailEntry<Kept>| committed.push(entry.payload);
+        let mut apply = |entry: SuffixEntry<Kept>| committed.push(entry.payload);
         self.rebuilds.entry(partition).or_default().on_record(
             header,
             found.value(),
@@ -129,7 +129,7 @@ impl Fold {
         if header.kind == Kind::Drop {
             for child in ground.tables.children(partition) {
                 if ground.tables.is_wider(child, partition) {
-                    ground.tables.sweep_former(child, partition);
+                    ground.tables.sweep_parent(child, partition);
                 } else {
                     ground.tables.drop_contents(child);
                     self.torn.remove(&child);
@@ -202,17 +202,17 @@ impl Fold {
     }
 
     /// Where the records are that may have to be sent to others, and of which only a hint is known.
-    pub(crate) fn tails_wanted(&mut self) -> Vec<Position> {
-        let tails = self.rebuilds.values_mut().flat_map(Rebuild::tail_mut);
-        let hints = tails.filter(|entry| entry.payload.raw().is_none());
+    pub(crate) fn suffixes_wanted(&mut self) -> Vec<Position> {
+        let suffixes = self.rebuilds.values_mut().flat_map(Rebuild::suffix_mut);
+        let hints = suffixes.filter(|entry| entry.payload.raw().is_none());
         hints.map(|entry| entry.payload.position()).collect()
     }
 
     /// One of those was read.
-    pub(crate) fn on_tail(&mut self, position: Position, record: &Record<'_>) {
+    pub(crate) fn on_suffix(&mut self, position: Position, record: &Record<'_>) {
         let rebuild = self.rebuilds.get_mut(&record.header.partition);
-        let mut tail = rebuild.into_iter().flat_map(Rebuild::tail_mut);
-        if let Some(entry) = tail.find(|entry| entry.payload.position() == position) {
+        let mut suffix = rebuild.into_iter().flat_map(Rebuild::suffix_mut);
+        if let Some(entry) = suffix.find(|entry| entry.payload.position() == position) {
             entry.payload.complete(record);
         }
     }
@@ -235,9 +235,9 @@ impl Fold {
                 continue;
             }
             let mut restored = rebuild.finish();
-            // What others were merged into begins with a base record.
+            // What others were merged into begins with a baseline record.
             let merged_upto = ground.tables.merged_upto(id);
-            if let Some(upto) = merged_upto.filter(|_| restored.base == Base::default()) {
+            if let Some(upto) = merged_upto.filter(|_| restored.baseline == Baseline::default()) {
                 restored = nothing(restored.committed.max(upto));
             }
             all.push(self.rebuilt(id, restored, Source::Own));
@@ -245,7 +245,7 @@ impl Fold {
         for whole in wholes {
             for child in whole.children {
                 let mut restored = whole.restored.clone();
-                for entry in &mut restored.tail {
+                for entry in &mut restored.suffix {
                     entry.payload = entry.payload.part(child, ground.tables);
                 }
                 all.push(self.rebuilt(child, restored, Source::Split));
@@ -256,8 +256,8 @@ impl Fold {
                 all.extend(gone.map(|(table, id, last)| Rebuilt::Gone { table, id, last }));
             }
         }
-        for (id, base) in joined {
-            let restored = self.claimed(ground.tables, id, base);
+        for (id, baseline) in joined {
+            let restored = self.of_baseline(ground.tables, id, baseline);
             all.push(self.rebuilt(id, restored, Source::Merged));
         }
         // Of a table that was dropped nothing comes back.
@@ -293,9 +293,9 @@ impl Fold {
         let restored = match self.torn.contains(&id) {
             false => restored,
             true => Restored {
-                base: Base::default(),
+                baseline: Baseline::default(),
                 last: Default::default(),
-                tail: VecDeque::new(),
+                suffix: VecDeque::new(),
                 is_complete: false,
                 ..restored
             },

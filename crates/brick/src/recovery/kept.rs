@@ -1,4 +1,4 @@
-//! A record that may be part of a tail, while it is not known whether it has committed.
+//! A record that may be part of a suffix, while it is not known whether it has committed.
 
 use crate::log_record::{HintItem, LogRecord};
 use crate::tables::Tables;

@@ -7,14 +7,14 @@ use super::{Exchange, Remote};
 use crate::core::Core;
 use crate::refusal::{CHANGING_HANDS, error_line};
 use crate::request::Work;
-use crate::session::share::share_name;
+use crate::session::subrequest::subrequest_name;
 use brickyard_command::ErrorReply;
-use brickyard_routing::{Group, Seat};
+use brickyard_routing::{Group, Replica};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Exchange<'_> {
     /// The stream to a brick is gone, and what it had been asked with it.
-    pub(crate) fn on_lost(&mut self, peer: Seat) {
+    pub(crate) fn on_lost(&mut self, peer: Replica) {
         self.remotes.failure_detector.lose(peer);
         let pending = self.remotes.pending.iter();
         let lost = pending.filter(|(_, remote)| remote.sent == Some(peer));
@@ -27,9 +27,9 @@ impl Exchange<'_> {
     /// twice is asked of the new primary.
     pub(crate) fn leave_removed(&mut self) {
         let catalog = self.core.tables.catalog();
-        let is_current = |seat| catalog.is_current(seat);
+        let is_current = |replica| catalog.is_current(replica);
         self.remotes.failure_detector.forget(is_current);
-        let mut left: BTreeMap<Seat, Vec<u64>> = BTreeMap::new();
+        let mut left: BTreeMap<Replica, Vec<u64>> = BTreeMap::new();
         for (number, remote) in &self.remotes.pending {
             let request = self.core.requests.get(remote.id);
             let is_named = request.is_some_and(|it| it.work.named().is_some());
@@ -46,7 +46,7 @@ impl Exchange<'_> {
     }
 
     /// `peer` does not answer these.
-    fn ask_elsewhere(&mut self, peer: Seat, lost: Vec<u64>) {
+    fn ask_elsewhere(&mut self, peer: Replica, lost: Vec<u64>) {
         let mut returned = BTreeSet::new();
         for number in lost {
             let Some((remote, mut request)) = self.take_remote(number) else {
@@ -97,9 +97,9 @@ impl Remote {
 
     /// Whether what a request is about is in sync with others, and not with the brick that was asked.
     pub(super) fn has_left(&self, core: &Core) -> bool {
-        let is_its = |seat: Seat| match self.sent {
-            Some(peer) => seat == peer,
-            None => seat.member == self.to,
+        let is_its = |replica: Replica| match self.sent {
+            Some(peer) => replica == peer,
+            None => replica.member == self.to,
         };
         match self.group(core) {
             Some(group) => !group.in_sync().any(is_its),
@@ -112,13 +112,13 @@ impl Remote {
         let Some(request) = core.requests.get(self.id).filter(|_| self.only_reads) else {
             return false;
         };
-        let Work::Share(spec, args, share) = &request.work else {
+        let Work::Subrequest(spec, args, subrequest) = &request.work else {
             return false;
         };
         let table = core.tables.index_of(request.table);
         table.is_some_and(|table| {
-            let now = share_name(core, spec, args.as_args(), table, self.to);
-            *share != 0 && *share != now
+            let now = subrequest_name(core, spec, args.as_args(), table, self.to);
+            *subrequest != 0 && *subrequest != now
         })
     }
 

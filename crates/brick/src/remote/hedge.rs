@@ -16,7 +16,7 @@ use super::{Exchange, Remote};
 use crate::request::{Request, SessionOrder, Work};
 use crate::requests::Place;
 use brickyard_command::is_data_command;
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Member, Replica};
 use brickyard_types::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -36,7 +36,7 @@ const MEAN_OVER: u32 = 8;
 /// What is known of the brick at the far end of a stream.
 #[derive(Debug)]
 struct Peer {
-    heard: Instant,
+    last_contact: Instant,
     /// Mean time of an answer.
     round_trip: Duration,
     /// It owed an answer for too long, and has not been heard since.
@@ -46,46 +46,46 @@ struct Peer {
 /// Whom this brick asks, and how they answer.
 #[derive(Debug, Default)]
 pub(crate) struct FailureDetector {
-    peers: BTreeMap<Seat, Peer>,
+    peers: BTreeMap<Replica, Peer>,
     /// When silence is looked for next.
     check_at: Option<Instant>,
 }
 
 impl FailureDetector {
-    fn peer(&mut self, seat: Seat) -> &mut Peer {
-        self.peers.entry(seat).or_insert(Peer {
-            heard: Instant(0),
+    fn peer(&mut self, replica: Replica) -> &mut Peer {
+        self.peers.entry(replica).or_insert(Peer {
+            last_contact: Instant(0),
             round_trip: Duration::ZERO,
             is_silent: false,
         })
     }
 
     /// Something came from a brick on the stream on which it answers.
-    pub(crate) fn hear(&mut self, seat: Seat, now: Instant) {
-        let peer = self.peer(seat);
-        peer.heard = now;
+    pub(crate) fn hear(&mut self, replica: Replica, now: Instant) {
+        let peer = self.peer(replica);
+        peer.last_contact = now;
         peer.is_silent = false;
     }
 
     /// It has answered what was sent at that instant.
-    pub(super) fn answered(&mut self, seat: Seat, sent_at: Instant, now: Instant) {
-        assert!(sent_at <= now, "{seat} answers before it is asked");
-        let peer = self.peer(seat);
+    pub(super) fn answered(&mut self, replica: Replica, sent_at: Instant, now: Instant) {
+        assert!(sent_at <= now, "{replica} answers before it is asked");
+        let peer = self.peer(replica);
         peer.round_trip = (peer.round_trip * (MEAN_OVER - 1) + (now - sent_at)) / MEAN_OVER;
     }
 
     /// The stream to a brick is gone: it is heard again when there is another.
-    pub(super) fn lose(&mut self, seat: Seat) {
-        self.peer(seat).is_silent = true;
+    pub(super) fn lose(&mut self, replica: Replica) {
+        self.peer(replica).is_silent = true;
     }
 
     /// Forgets lives that are over.
-    pub(super) fn forget(&mut self, is_current: impl Fn(Seat) -> bool) {
-        self.peers.retain(|seat, _| is_current(*seat));
+    pub(super) fn forget(&mut self, is_current: impl Fn(Replica) -> bool) {
+        self.peers.retain(|replica, _| is_current(*replica));
     }
 
-    fn is_silent(&self, seat: Seat) -> bool {
-        self.peers.get(&seat).is_some_and(|peer| peer.is_silent)
+    fn is_silent(&self, replica: Replica) -> bool {
+        self.peers.get(&replica).is_some_and(|peer| peer.is_silent)
     }
 
     /// A read waits for an answer from now on.
@@ -101,21 +101,21 @@ impl FailureDetector {
 
     /// Until when a read may go unanswered.
     fn limit(&self, remote: &Remote, attempts: u32) -> Instant {
-        let peer = remote.sent.and_then(|seat| self.peers.get(&seat));
-        let heard = peer.map_or(Instant(0), |peer| peer.heard);
+        let peer = remote.sent.and_then(|replica| self.peers.get(&replica));
+        let last_contact = peer.map_or(Instant(0), |peer| peer.last_contact);
         let round_trip = peer.map_or(Duration::ZERO, |peer| peer.round_trip);
         let patience = HEDGE_AFTER.max(round_trip * ROUND_TRIPS);
         let doublings = attempts.min(DOUBLINGS_MAX);
-        remote.since.max(heard) + patience * (1 << doublings)
+        remote.since.max(last_contact) + patience * (1 << doublings)
     }
 }
 
 /// Whether another replica than the primary may do it. What is watched is known to the primary alone.
-pub(super) fn may_stray(work: &Work) -> bool {
+pub(super) fn may_hedge(work: &Work) -> bool {
     let is_plain = match work {
         Work::Command(spec, _) => is_data_command(spec.id),
         Work::Transaction(transaction) => transaction.watches.is_empty(),
-        Work::Attempt(..) | Work::Share(..) => false,
+        Work::Attempt(..) | Work::Subrequest(..) => false,
     };
     is_plain && work.only_reads()
 }
@@ -124,7 +124,7 @@ impl Exchange<'_> {
     /// The brick that a request for `owner`'s partition is sent to: for a read it may be a backup.
     pub(crate) fn reader(&self, owner: Member, request: &Request) -> Member {
         let me = self.core.member();
-        if owner.node == me.node || !may_stray(&request.work) {
+        if owner.node == me.node || !may_hedge(&request.work) {
             return owner;
         }
         let state = self.core.tables.of(request.table);
@@ -137,7 +137,7 @@ impl Exchange<'_> {
         };
         let catalog = self.core.tables.catalog();
         let is_linked = |member: Member| self.core.replicas.link_to(catalog, member).is_some();
-        let hears = |seat: &Seat| !self.remotes.failure_detector.is_silent(*seat);
+        let hears = |replica: &Replica| !self.remotes.failure_detector.is_silent(*replica);
         if hears(&group.primary) && is_linked(owner) {
             return owner;
         }
@@ -151,15 +151,15 @@ impl Exchange<'_> {
         if orders.is_at(order, Place::RemoteWrite) {
             return owner;
         }
-        let others = group.in_sync().filter(|seat| seat.member != me);
-        let others: Vec<Member> = others.filter(hears).map(|seat| seat.member).collect();
+        let others = group.in_sync().filter(|replica| replica.member != me);
+        let others: Vec<Member> = others.filter(hears).map(|replica| replica.member).collect();
         let attempts = request.attempts as usize;
-        let near = others.iter().find(|it| it.node == me.node);
+        let local = others.iter().find(|it| it.node == me.node);
         let linked = others.iter().find(|it| is_linked(**it));
         let any = others.get(attempts % others.len().max(1));
         // One that is near has refused before; one that is not linked may be dead: not the same again and again.
-        let near = near.filter(|_| attempts.is_multiple_of(2));
-        near.or(linked).or(any).copied().unwrap_or(owner)
+        let local = local.filter(|_| attempts.is_multiple_of(2));
+        local.or(linked).or(any).copied().unwrap_or(owner)
     }
 
     /// Reads that a silent brick does not answer are asked of another.
@@ -192,8 +192,8 @@ impl Exchange<'_> {
                 next = Some(next.map_or(limit, |next| next.min(limit)));
             }
         }
-        for seat in &silent {
-            self.remotes.failure_detector.peer(*seat).is_silent = true;
+        for replica in &silent {
+            self.remotes.failure_detector.peer(*replica).is_silent = true;
         }
         self.remotes.failure_detector.check_at = next;
         self.move_reads(&silent, overdue);
@@ -201,10 +201,11 @@ impl Exchange<'_> {
 
     /// All reads that wait for these bricks, and some that could not even be sent, are placed anew; but none whose
     /// connection has a write under way: that may be done before, or after.
-    fn move_reads(&mut self, silent: &BTreeSet<Seat>, overdue: Vec<u64>) {
+    fn move_reads(&mut self, silent: &BTreeSet<Replica>, overdue: Vec<u64>) {
         let pending = self.remotes.pending.iter();
-        let of_silent = pending
-            .filter(|(_, it)| it.may_move && it.sent.is_some_and(|seat| silent.contains(&seat)));
+        let of_silent = pending.filter(|(_, it)| {
+            it.may_move && it.sent.is_some_and(|replica| silent.contains(&replica))
+        });
         let numbers: BTreeSet<u64> = of_silent
             .map(|(number, _)| *number)
             .chain(overdue)
@@ -243,8 +244,10 @@ impl Exchange<'_> {
         };
         let group = remote.group(self.core);
         group.is_some_and(|group| {
-            let mut others = group.in_sync().filter(|seat| seat.member != remote.to);
-            others.any(|seat| !self.remotes.failure_detector.is_silent(seat))
+            let mut others = group
+                .in_sync()
+                .filter(|replica| replica.member != remote.to);
+            others.any(|replica| !self.remotes.failure_detector.is_silent(replica))
         })
     }
 }

@@ -69,8 +69,8 @@ enum SentWork<'a> {
         #[serde(borrow)]
         watches: Vec<SentWatch<'a>>,
     },
-    Share {
-        share: u64,
+    Subrequest {
+        subrequest: u64,
         #[serde(borrow)]
         command: Words<'a>,
     },
@@ -129,8 +129,8 @@ impl<'a> SentWork<'a> {
                 is_again: attempt.is_again,
                 command: Words::of(spec, args),
             },
-            Work::Share(spec, args, share) => Self::Share {
-                share: *share,
+            Work::Subrequest(spec, args, subrequest) => Self::Subrequest {
+                subrequest: *subrequest,
                 command: Words::of(spec, args),
             },
             Work::Transaction(transaction) => {
@@ -172,9 +172,12 @@ impl<'a> SentWork<'a> {
                 let is_write = is_data_command(spec.id) && spec.has(flag::WRITE);
                 is_write.then_some(Work::Attempt(attempt, spec, args))
             }
-            Self::Share { share, command } => {
+            Self::Subrequest {
+                subrequest,
+                command,
+            } => {
                 let (spec, args) = command.command()?;
-                Some(Work::Share(spec, args, share))
+                Some(Work::Subrequest(spec, args, subrequest))
             }
             Self::Transaction { steps, watches } => {
                 let steps = steps.into_iter().map(|step| match step {

@@ -62,9 +62,9 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
     );
 
     let (dbsize, none) = command(&["dbsize"]);
-    let share = sent(Work::Share(dbsize, none, 1 << 63)).unwrap();
+    let subrequest = sent(Work::Subrequest(dbsize, none, 1 << 63)).unwrap();
     assert!(
-        matches!(share.work, Work::Share(spec, _, share) if spec.name == "dbsize" && share == 1 << 63)
+        matches!(subrequest.work, Work::Subrequest(spec, _, subrequest) if spec.name == "dbsize" && subrequest == 1 << 63)
     );
 
     let transaction = Transaction {

@@ -25,7 +25,7 @@ pub(crate) fn carry_out_wants(
 ) {
     while let Some(want) = replication.replicas.engine.requests.pop_front() {
         let effect = match want {
-            Want::Dial(seat) => Effect::Dial(seat),
+            Want::Dial(replica) => Effect::Dial(replica),
             Want::SyncLog => {
                 sync_log(replication.replicas, replication.log, outside);
                 continue;

@@ -19,11 +19,11 @@ pub(crate) enum Place {
     /// The same, and it writes.
     RemoteWrite,
     /// It is a read, with a backup on another brick of this node.
-    Near,
+    LocalRead,
 }
 
 /// How many places there are.
-const PLACES: usize = Place::Near as usize + 1;
+const PLACES: usize = Place::LocalRead as usize + 1;
 
 /// How much of each order is where; orders of which nothing is anywhere are not in it.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Orders {
 
     /// Whether something of it is with another brick, or about to go there.
     pub(crate) fn is_away(&self, order: SessionOrder) -> bool {
-        self.is_at(order, Place::Remote) || self.is_at(order, Place::Near)
+        self.is_at(order, Place::Remote) || self.is_at(order, Place::LocalRead)
     }
 
     pub(super) fn enter(&mut self, order: Option<SessionOrder>, place: Place) {

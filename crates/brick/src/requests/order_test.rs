@@ -21,12 +21,12 @@ fn an_order_is_there_for_as_long_as_something_of_it_is_anywhere() {
     let mut orders = Orders::default();
     orders.enter(Some(order(1)), Place::View);
     orders.enter(Some(order(1)), Place::View);
-    orders.enter(Some(order(1)), Place::Near);
+    orders.enter(Some(order(1)), Place::LocalRead);
     orders.enter(Some(order(2)), Place::Remote);
     orders.enter(None, Place::Values);
     assert!(orders.is_at(order(1), Place::View) && !orders.is_at(order(2), Place::View));
     assert!(orders.is_away(order(1)) && orders.is_away(order(2)));
-    orders.leave(Some(order(1)), Place::Near);
+    orders.leave(Some(order(1)), Place::LocalRead);
     orders.leave(Some(order(1)), Place::View);
     assert!(orders.is_at(order(1), Place::View) && !orders.is_away(order(1)));
     orders.leave(Some(order(1)), Place::View);

@@ -433,7 +433,7 @@ fn write_has_its_time_whatever_it_is_prepared_with() {
 /// What a command on the table waits for is given up, and more has been written since: it has no more time for that.
 /// Rule `only the primary expires keys`.
 #[test]
-fn time_that_a_share_waited_for_what_was_given_up_counts() {
+fn time_that_a_subrequest_waited_for_what_was_given_up_counts() {
     let mut cluster = Cluster::new(2, replicated(2));
     let (primary, backup) = cluster.places_of("k");
     let writer = cluster.connect(primary, Port::Node);

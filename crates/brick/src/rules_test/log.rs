@@ -72,7 +72,7 @@ fn copy_after_a_restart_reads_the_segment_at_hand() {
 
 /// Rule `a restart cuts nothing`.
 #[test]
-fn tail_is_claimed_however_often_its_replicas_restart() {
+fn suffix_is_claimed_however_often_its_replicas_restart() {
     for attributes in [replicated(2), on_disk(2)] {
         for is_rolled in [false, true] {
             let mut cluster = Cluster::new(2, attributes.clone());
@@ -106,11 +106,11 @@ fn tail_is_claimed_however_often_its_replicas_restart() {
     }
 }
 
-/// The last write of a partition that was split meanwhile is a tail of each part, in no part's name until that is written.
+/// The last write of a partition that was split meanwhile is a suffix of each part, in no part's name until that is written.
 /// Its log is full at that moment, and the only one.
 /// Rule `a restart cuts nothing`.
 #[test]
-fn tail_of_a_part_is_not_lost_to_a_full_disk() {
+fn suffix_of_a_part_is_not_lost_to_a_full_disk() {
     for attributes in [replicated(2), on_disk(2)] {
         let mut cluster = Cluster::new(2, attributes);
         let (primary, backup) = cluster.places_of("k");
@@ -241,7 +241,7 @@ fn end_of_a_part_that_is_elsewhere_is_written_when_there_is_room() {
         let its = records.iter().filter(move |it| it.0.partition == partition);
         its.map(|it| it.0.kind).collect::<Vec<_>>()
     };
-    assert!(kinds(here).contains(&Kind::Base), "{:?}", kinds(here));
+    assert!(kinds(here).contains(&Kind::Baseline), "{:?}", kinds(here));
     assert_eq!(kinds(elsewhere), [Kind::Drop]);
 }
 

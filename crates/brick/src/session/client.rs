@@ -107,7 +107,7 @@ fn ask_all(
     let connection = &clients[id];
     let (protocol, table) = (connection.session.protocol, connection.session.table);
     let table = core.table(table).map(|state| state.id).unwrap_or_default();
-    // The share must know who asks (SKIPME).
+    // The subrequest must know who asks (SKIPME).
     let mut asked = args.to_owned();
     asked.push(connection.client.to_string().as_bytes());
     let token = clients.open_gather(id, Gather::new(join, protocol, core.bricks() as usize));
@@ -126,13 +126,13 @@ fn ask_all(
     }
     let mut bytes = Vec::new();
     let mut reply = Reply::new(&mut bytes, protocol);
-    share(core, clients, spec, asked.as_args(), &mut reply);
+    subrequest(core, clients, spec, asked.as_args(), &mut reply);
     let part = own.brick.0;
     Next::Part(Token { part, ..token }, bytes)
 }
 
 /// This brick's share of CLIENT LIST or CLIENT KILL; the last argument is who asks.
-pub(super) fn share(
+pub(super) fn subrequest(
     core: &Core,
     clients: &mut Clients,
     spec: &'static Spec,

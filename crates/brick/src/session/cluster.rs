@@ -1,7 +1,7 @@
 //! CLUSTER: the node's bricks as the nodes of a Redis cluster.
 
 use super::next::{Next, Outcome};
-use super::whole::ask_own_share;
+use super::whole::ask_own_subrequest;
 use crate::accepted::ConnectionId;
 use crate::clients::Clients;
 use crate::core::Core;
@@ -57,7 +57,7 @@ pub(super) fn cluster(
             clients.reply(id, |reply| reply.integer(slot.0.into()));
         }
         ClusterCommand::CountKeysInSlot(_) | ClusterCommand::GetKeysInSlot(..) => {
-            return ask_own_share(core, clients, id, spec, args);
+            return ask_own_subrequest(core, clients, id, spec, args);
         }
         ClusterCommand::Links => clients.reply(id, |reply| reply.array(0)),
         ClusterCommand::Replicas(node) => {

@@ -14,12 +14,12 @@ pub(super) type Command = (&'static Spec, OwnedArgs);
 
 /// A command on a whole table, as its bricks are asked.
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub(crate) struct Subrequests {
     pub(crate) spec: &'static Spec,
     pub(crate) args: OwnedArgs,
     pub(crate) table: usize,
     pub(crate) protocol: Protocol,
-    /// Each share is named, so that together they are the table; else a brick gives what it has.
+    /// Each subrequest is named, so that together they are the table; else a brick gives what it has.
     pub(crate) is_named: bool,
     /// When they are given up.
     pub(crate) deadline: Instant,
@@ -27,7 +27,7 @@ pub(crate) struct Shares {
     pub(crate) is_again: bool,
 }
 
-impl Shares {
+impl Subrequests {
     /// Those of a client's command, which gets from each brick what that has.
     pub(super) fn of(
         (spec, args): Command,
@@ -72,8 +72,8 @@ pub(super) enum Next {
     Done,
     /// The control thread is asked; the connection executes nothing until it has answered.
     Control(ControlRequest, Then),
-    /// Bricks are asked for their shares, which are the parts of the reply that the token names.
-    Shares(Shares, Vec<Member>, Token),
+    /// Bricks are asked for their subrequests, which are the parts of the reply that the token names.
+    Subrequests(Subrequests, Vec<Member>, Token),
     /// A request begins: it runs where it belongs.
     Begin(Request),
     /// This brick's part of a reply is made.

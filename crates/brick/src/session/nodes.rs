@@ -108,7 +108,7 @@ fn moves(core: &Core) -> Vec<(Move, u64)> {
         let is_here = |member: Member| member.node == own;
         let held = table
             .partitions()
-            .filter(|(_, group)| group.members().any(|seat| is_here(seat.member)));
+            .filter(|(_, group)| group.members().any(|replica| is_here(replica.member)));
         bytes.insert(table.id, memory / (held.count().max(1) as u64));
     }
     let moves = plan.moves(catalog).into_iter();
@@ -183,11 +183,11 @@ fn holdings(catalog: &Catalog) -> BTreeMap<NodeId, Holding> {
     let mut all: BTreeMap<NodeId, Holding> = BTreeMap::new();
     for group in catalog.tables().flat_map(|table| table.map.groups()) {
         all.entry(group.primary.member.node).or_default().primaries += 1;
-        for seat in group.in_sync() {
-            all.entry(seat.member.node).or_default().copies += 1;
+        for replica in group.in_sync() {
+            all.entry(replica.member.node).or_default().copies += 1;
         }
-        for seat in &group.learners {
-            all.entry(seat.member.node).or_default().learning += 1;
+        for replica in &group.learners {
+            all.entry(replica.member.node).or_default().learning += 1;
         }
     }
     all

@@ -5,7 +5,7 @@
 //! `memory`, and a start reads only hint files of `disk` tables.
 
 use super::calls::Calls;
-use super::next::{Next, Outcome, Shares, Then};
+use super::next::{Next, Outcome, Subrequests, Then};
 use super::whole::ask;
 use crate::accepted::ConnectionId;
 use crate::clients::Clients;
@@ -71,7 +71,7 @@ fn checkpoint(
         "this brick's log is one of them"
     );
     let gather = Gather::new(Join::Saved { in_background }, protocol, bricks.len());
-    let asked = Shares::of((spec, args.to_owned()), table, protocol, core.deadline());
+    let asked = Subrequests::of((spec, args.to_owned()), table, protocol, core.deadline());
     Ok(ask(clients, id, gather, asked, bricks))
 }
 

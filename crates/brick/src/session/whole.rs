@@ -1,9 +1,9 @@
-//! Commands on the table as a whole: every brick has its share.
+//! Commands on the table as a whole: every brick has its subrequest.
 //!
-//! At the node port the shares of all bricks make the reply; at a brick's own port, as at a node of
+//! At the node port the subrequests of all bricks make the reply; at a brick's own port, as at a node of
 //! a Redis cluster, the reply is that brick's share alone and clients add up.
 
-use super::next::{Next, Outcome, Shares};
+use super::next::{Next, Outcome, Subrequests};
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
 use crate::connection::Blocked;
@@ -35,7 +35,7 @@ pub(super) fn whole(
         return Err(error);
     }
     let is_everywhere = connection.accepted.port == Port::Node;
-    let share = match spec.id {
+    let subrequest = match spec.id {
         CommandId::Flushall => flushed_by(core, user),
         _ => args.to_owned(),
     };
@@ -54,26 +54,26 @@ pub(super) fn whole(
     let gather = Gather::new(join, protocol, bricks.len())
         .within(core.shared.settings.output_max())
         .reading(spec.has(flag::READONLY));
-    let asked = Shares {
+    let asked = Subrequests {
         is_named: is_everywhere,
-        ..Shares::of((spec, share), table, protocol, core.deadline())
+        ..Subrequests::of((spec, subrequest), table, protocol, core.deadline())
     };
     Ok(ask(clients, id, gather, asked, bricks))
 }
 
-/// Asks bricks for their shares, which make up `gather`. What the client wrote on its way to other bricks must be
+/// Asks bricks for their subrequests, which make up `gather`. What the client wrote on its way to other bricks must be
 /// there before it is counted, so it waits for that.
 pub(super) fn ask(
     clients: &mut Clients,
     id: ConnectionId,
     gather: Gather,
-    asked: Shares,
+    asked: Subrequests,
     bricks: Vec<Member>,
 ) -> Next {
     assert!(!bricks.is_empty(), "somebody is asked, or nobody answers");
     let token = clients.open_gather(id, gather);
     clients[id].blocked = Some(Blocked::Drain);
-    Next::Shares(asked, bricks, token)
+    Next::Subrequests(asked, bricks, token)
 }
 
 /// Why a table cannot be asked as a whole, nor all be flushed: one of them is offline.
@@ -87,7 +87,7 @@ fn offline_of(core: &Core, user: Option<&User>, spec: &Spec, table: usize) -> Op
     writable.find_map(TableState::refusal)
 }
 
-/// The bricks whose shares make up the table, or the answer.
+/// The bricks whose subrequests make up the table, or the answer.
 pub(super) fn sharers(core: &Core, spec: &Spec, args: Args<'_>, table: usize) -> Vec<Member> {
     match spec.id {
         CommandId::Scan => vec![scanned_brick(core, table, args)],
@@ -97,7 +97,7 @@ pub(super) fn sharers(core: &Core, spec: &Spec, args: Args<'_>, table: usize) ->
 }
 
 /// A command about what this brick holds: answered once what was prepared before has committed.
-pub(super) fn ask_own_share(
+pub(super) fn ask_own_subrequest(
     core: &Core,
     clients: &mut Clients,
     id: ConnectionId,
@@ -107,7 +107,7 @@ pub(super) fn ask_own_share(
     let session = &clients[id].session;
     let (table, protocol) = (session.table, session.protocol);
     core.table(table).ok_or_else(dropped_table)?;
-    let asked = Shares::of((spec, args.to_owned()), table, protocol, core.deadline());
+    let asked = Subrequests::of((spec, args.to_owned()), table, protocol, core.deadline());
     let gather = Gather::new(Join::Only, protocol, 1);
     Ok(ask(clients, id, gather, asked, vec![core.member()]))
 }

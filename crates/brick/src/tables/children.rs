@@ -22,7 +22,7 @@ impl Tables {
     ) -> Option<PartitionId> {
         let state = self.of(table)?;
         let is_there = state.map.partitions().index_of(partition).is_some();
-        if is_there || !self.is_former(partition) {
+        if is_there || !self.is_parent(partition) {
             return Some(partition);
         }
         Some(state.map.locate(key).partition)
@@ -34,13 +34,13 @@ impl Tables {
         if self.is_here(partition) {
             return vec![partition];
         }
-        let Some(former) = self.catalog.former(partition) else {
+        let Some(parent) = self.catalog.parent(partition) else {
             return Vec::new();
         };
-        let Some(state) = self.of(former.table) else {
+        let Some(state) = self.of(parent.table) else {
             return Vec::new();
         };
-        let over = state.map.partitions().leaves_over(former.prefix()).iter();
+        let over = state.map.partitions().leaves_over(parent.prefix()).iter();
         over.filter_map(|leaf| {
             let at = state.map.partitions().index_of(leaf.partition)?;
             state.partitions.get(at)?.as_ref()
@@ -49,38 +49,38 @@ impl Tables {
         .collect()
     }
 
-    /// Whether a child has more keys than those that the former partition had: what the log says of all of these says
+    /// Whether a child has more keys than those that the parent partition had: what the log says of all of these says
     /// nothing of the others.
-    pub(crate) fn is_wider(&self, child: PartitionId, former: PartitionId) -> bool {
-        child != former
-            && match (self.prefix_of(child), self.prefix_of(former)) {
-                (Some(child), Some(former)) => child.depth() < former.depth(),
+    pub(crate) fn is_wider(&self, child: PartitionId, parent: PartitionId) -> bool {
+        child != parent
+            && match (self.prefix_of(child), self.prefix_of(parent)) {
+                (Some(child), Some(parent)) => child.depth() < parent.depth(),
                 _ => false,
             }
     }
 
     /// Whether the partition was split or merged.
-    pub(crate) fn is_former(&self, partition: PartitionId) -> bool {
-        self.catalog.former(partition).is_some()
+    pub(crate) fn is_parent(&self, partition: PartitionId) -> bool {
+        self.catalog.parent(partition).is_some()
     }
 
-    /// Whether a former partition had keys that this prefix covers, and was another one's predecessor: numbers of
+    /// Whether a parent partition had keys that this prefix covers, and was another one's predecessor: numbers of
     /// partitions rise from one to those that take its place.
     pub(crate) fn is_around(
         &self,
-        former: PartitionId,
+        parent: PartitionId,
         table: TableId,
         (partition, prefix): (PartitionId, Prefix),
     ) -> bool {
-        let whole = self.catalog.former(former);
-        former < partition
+        let whole = self.catalog.parent(parent);
+        parent < partition
             && whole.is_some_and(|it| it.table == table && it.prefix().overlaps(prefix))
     }
 
     /// The routing hashes of a partition that there is or was.
     pub(crate) fn prefix_of(&self, partition: PartitionId) -> Option<Prefix> {
-        if let Some(former) = self.catalog.former(partition) {
-            return Some(former.prefix());
+        if let Some(parent) = self.catalog.parent(partition) {
+            return Some(parent.prefix());
         }
         let (table, leaf) = self.place_of(partition)?;
         let leaves = self.get(table)?.map.partitions().leaves();
@@ -92,10 +92,10 @@ impl Tables {
         let prefix = self.prefix_of(partition)?;
         let (state, _) = self.partition(partition)?;
         let merged = self.catalog.all_merged().filter(|(half, _)| {
-            let former = self.catalog.former(*half);
-            former.is_some_and(|it| it.table == state.id && it.prefix().overlaps(prefix))
+            let parent = self.catalog.parent(*half);
+            parent.is_some_and(|it| it.table == state.id && it.prefix().overlaps(prefix))
         });
-        merged.map(|(_, it)| it.base.1).max()
+        merged.map(|(_, it)| it.baseline.1).max()
     }
 
     /// Calls `f` with each partition of this brick that has anything of what a partition had.
@@ -115,25 +115,25 @@ impl Tables {
     }
 
     /// A partition that was merged had been cleared up to `op`.
-    pub(crate) fn note_former_clear(&mut self, former: PartitionId, op: Op) {
-        let cleared = self.former_clears.entry(former).or_default();
+    pub(crate) fn note_parent_clear(&mut self, parent: PartitionId, op: Op) {
+        let cleared = self.parent_clears.entry(parent).or_default();
         *cleared = op.max(*cleared);
     }
 
-    /// A brick's copy of a former partition ends here, and what was read of it counts for nothing: that goes out of an
+    /// A brick's copy of a parent partition ends here, and what was read of it counts for nothing: that goes out of an
     /// child which has keys of others as well.
-    pub(crate) fn sweep_former(&mut self, child: PartitionId, former: PartitionId) {
-        self.former_clears.remove(&former);
-        if let Some(prefix) = self.prefix_of(former) {
+    pub(crate) fn sweep_parent(&mut self, child: PartitionId, parent: PartitionId) {
+        self.parent_clears.remove(&parent);
+        if let Some(prefix) = self.prefix_of(parent) {
             self.sweep(child, |hash, _| prefix.contains(hash));
         }
     }
 
     /// What merged partitions were cleared of goes, now that all of the log is read; of one table, or of all.
-    pub(crate) fn sweep_former_clears(&mut self, table: Option<TableId>) {
+    pub(crate) fn sweep_parent_clears(&mut self, table: Option<TableId>) {
         let mut wide: BTreeMap<PartitionId, Vec<_>> = BTreeMap::new();
-        for (former, prefix, op) in self.former_clears(table) {
-            for child in self.children(former) {
+        for (parent, prefix, op) in self.parent_clears(table) {
+            for child in self.children(parent) {
                 wide.entry(child).or_default().push((prefix, op));
             }
         }
@@ -166,43 +166,43 @@ impl Tables {
         &self,
         whole: PartitionId,
     ) -> Vec<(TableId, PartitionId, (View, Op))> {
-        let Some(former) = self.catalog.former(whole) else {
+        let Some(parent) = self.catalog.parent(whole) else {
             return Vec::new();
         };
-        let Some(state) = self.of(former.table).filter(|it| it.is_logged()) else {
+        let Some(state) = self.of(parent.table).filter(|it| it.is_logged()) else {
             return Vec::new();
         };
         let leaves = state.map.partitions().leaves().iter();
         let others = leaves
             .zip(&state.partitions)
-            .filter(|(leaf, held)| held.is_none() && former.prefix().contains(leaf.prefix.first()));
+            .filter(|(leaf, held)| held.is_none() && parent.prefix().contains(leaf.prefix.first()));
         others
-            .map(|(leaf, _)| (former.table, leaf.partition, (former.view, Op(0))))
+            .map(|(leaf, _)| (parent.table, leaf.partition, (parent.view, Op(0))))
             .collect()
     }
 
     /// A table goes out of memory.
-    pub(crate) fn forget_former_clears_of(&mut self, table: TableId) {
+    pub(crate) fn forget_parent_clears_of(&mut self, table: TableId) {
         let catalog = &self.catalog;
-        let is_its = |it: &PartitionId| catalog.former(*it).is_some_and(|it| it.table == table);
-        self.former_clears.retain(|former, _| !is_its(former));
+        let is_its = |it: &PartitionId| catalog.parent(*it).is_some_and(|it| it.table == table);
+        self.parent_clears.retain(|parent, _| !is_its(parent));
     }
 
-    /// Former partitions that had been cleared, with their keys' hashes; of one table, or of all.
-    pub(crate) fn former_clears(
+    /// Parent partitions that had been cleared, with their keys' hashes; of one table, or of all.
+    pub(crate) fn parent_clears(
         &self,
         table: Option<TableId>,
     ) -> impl Iterator<Item = (PartitionId, Prefix, Op)> {
-        self.former_clears.iter().filter_map(move |(former, op)| {
-            let of = self.catalog.former(*former)?;
+        self.parent_clears.iter().filter_map(move |(parent, op)| {
+            let of = self.catalog.parent(*parent)?;
             let is_its = table.is_none_or(|table| of.table == table);
-            is_its.then(|| (*former, of.prefix(), *op))
+            is_its.then(|| (*parent, of.prefix(), *op))
         })
     }
 
-    /// Up to which op a former partition, or one that took its place and was merged in its turn, had been cleared.
-    pub(crate) fn former_cleared(&self, table: TableId, prefix: Prefix) -> Op {
-        let around = self.former_clears(Some(table));
+    /// Up to which op a parent partition, or one that took its place and was merged in its turn, had been cleared.
+    pub(crate) fn parent_cleared(&self, table: TableId, prefix: Prefix) -> Op {
+        let around = self.parent_clears(Some(table));
         let around = around.filter(|(_, wide, _)| wide.covers(prefix));
         around.map(|(_, _, op)| op).max().unwrap_or_default()
     }
@@ -211,13 +211,13 @@ impl Tables {
 /// The two that were merged into a partition, the left one first; twice no partition at all if it was made otherwise.
 pub(crate) fn halves_of(catalog: &Catalog, whole: PartitionId) -> [PartitionId; 2] {
     let halves = catalog.all_merged().filter(|(_, it)| it.into == whole);
-    let first = |partition: &PartitionId| catalog.former(*partition).map(|it| it.prefix().first());
+    let first = |partition: &PartitionId| catalog.parent(*partition).map(|it| it.prefix().first());
     let mut halves: Vec<PartitionId> = halves.map(|(half, _)| half).collect();
     halves.sort_by_key(first);
     halves.try_into().unwrap_or_default()
 }
 
-/// Whether a partition, which has or had that prefix, came from `whole` by splits alone: then a claim of the whole is one
+/// Whether a partition, which has or had that prefix, came from `whole` by splits alone: then a log summary of the whole is one
 /// of it.
 pub(crate) fn is_split_from(
     catalog: &Catalog,
@@ -226,13 +226,13 @@ pub(crate) fn is_split_from(
     (part, prefix): (PartitionId, Prefix),
 ) -> bool {
     let is_covered = catalog
-        .former(whole)
-        .is_some_and(|former| former.prefix().covers(prefix));
+        .parent(whole)
+        .is_some_and(|parent| parent.prefix().covers(prefix));
     // Numbers of partitions rise from one to those that take its place.
     let is_between = |(half, _): (PartitionId, &Merged)| {
         (whole..part).contains(&half)
             && catalog
-                .former(half)
+                .parent(half)
                 .is_some_and(|it| it.table == table && it.prefix().overlaps(prefix))
     };
     is_covered && !catalog.all_merged().any(is_between)

@@ -41,8 +41,8 @@ pub(crate) struct Partition {
     /// Ops up to this one that have not committed were prepared in an older view: a read waits for them
     /// (rule `uncommitted ops are voted for again`).
     pub(crate) inherited: Op,
-    /// The op up to which a base record in the log claims it.
-    pub(crate) claimed: Op,
+    /// The op up to which a baseline record in the log claims it.
+    pub(crate) covered: Op,
     /// The highest committed clear.
     pub(crate) cleared: Op,
     /// The history that its requests belong to; the first has number 1.
@@ -69,7 +69,7 @@ impl Partition {
             },
             committed: Op(0),
             inherited: Op(0),
-            claimed: Op(0),
+            covered: Op(0),
             cleared: Op(0),
             generation: 1,
             requests: None,

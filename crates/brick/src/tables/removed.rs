@@ -4,7 +4,7 @@
 //!      more.
 
 use super::Tables;
-use brickyard_table::Leftovers;
+use brickyard_table::LazyFree;
 
 /// Bytes of each table that are compacted in a turn.
 const COMPACTED_BYTES: usize = 1 << 20;
@@ -18,7 +18,7 @@ pub(super) struct Removed {
     /// Tables may have something to compact.
     is_any: bool,
     /// Of tables that are not here any more.
-    leftovers: Vec<Leftovers>,
+    lazy_free: Vec<LazyFree>,
 }
 
 impl Tables {
@@ -35,9 +35,9 @@ impl Tables {
     }
 
     /// What a table leaves that is not here any more.
-    pub(crate) fn leave_behind(&mut self, leftovers: impl IntoIterator<Item = Leftovers>) {
-        self.removed.leftovers.extend(leftovers);
-        self.removed.is_any |= !self.removed.leftovers.is_empty();
+    pub(crate) fn leave_behind(&mut self, lazy_free: impl IntoIterator<Item = LazyFree>) {
+        self.removed.lazy_free.extend(lazy_free);
+        self.removed.is_any |= !self.removed.lazy_free.is_empty();
     }
 
     /// Wins back some memory. Of cleared partitions writes do that by themselves, but a full table takes none.
@@ -49,23 +49,23 @@ impl Tables {
         for state in self.slots.iter_mut().flatten() {
             is_any |= state.table.compact(COMPACTED_BYTES);
         }
-        let Removed { leftovers, .. } = &mut self.removed;
-        if let Some(last) = leftovers.last_mut()
+        let Removed { lazy_free, .. } = &mut self.removed;
+        if let Some(last) = lazy_free.last_mut()
             && !last.free(FREED_BYTES)
         {
-            leftovers.pop();
+            lazy_free.pop();
         }
-        self.removed.is_any = is_any || !self.removed.leftovers.is_empty();
+        self.removed.is_any = is_any || !self.removed.lazy_free.is_empty();
         assert!(
-            self.removed.is_any || self.removed.leftovers.is_empty(),
+            self.removed.is_any || self.removed.lazy_free.is_empty(),
             "leftovers of tables are forgotten"
         );
     }
 
     /// A table that lost its keys one by one has memory to give back as well.
     pub(crate) fn find_removed(&mut self) {
-        let has_leftovers = self.iter().any(|state| state.table.has_leftovers());
-        self.removed.is_any |= has_leftovers;
+        let has_lazy_free = self.iter().any(|state| state.table.has_lazy_free());
+        self.removed.is_any |= has_lazy_free;
     }
 
     /// Counts out what clears have removed.

@@ -254,11 +254,11 @@ impl TableState {
     }
 
     /// Whether nobody may serve the partition in the view in effect.
-    pub(crate) fn is_parked(&self, partition: PartitionId) -> bool {
+    pub(crate) fn is_suspended(&self, partition: PartitionId) -> bool {
         match &self.availability.status {
             TableStatus::Online => false,
             TableStatus::Offline => true,
-            TableStatus::Returning { parked, .. } => parked.contains_key(&partition),
+            TableStatus::Returning { suspended, .. } => suspended.contains_key(&partition),
         }
     }
 

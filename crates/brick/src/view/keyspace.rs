@@ -33,16 +33,16 @@ impl Keyspace for View<'_> {
         let Self {
             core,
             place,
-            asker,
+            context,
             values,
-            basis,
+            read_set,
             wanted,
             expired,
             is_unsettled,
             reads,
             ..
         } = self;
-        match newest(core, *place, *asker, values, key, location, basis) {
+        match newest(core, *place, *context, values, key, location, read_set) {
             Newest::Hot {
                 value,
                 expires_at,
@@ -96,15 +96,15 @@ impl Keyspace for View<'_> {
         let Self {
             core,
             place,
-            asker,
+            context,
             values,
-            basis,
+            read_set,
             expired,
             is_unsettled,
             reads,
             ..
         } = self;
-        match newest(core, *place, *asker, values, key, location, basis) {
+        match newest(core, *place, *context, values, key, location, read_set) {
             Newest::None => {
                 reads.misses += 1;
                 Ok(None)
@@ -155,7 +155,7 @@ impl Keyspace for View<'_> {
     fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
         let location = self.locate(key);
         self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
-        if self.asker.writes_many {
+        if self.context.writes_many {
             self.core.staging.push(location, Kind::Put, key, &put);
         } else {
             assert!(
@@ -172,7 +172,7 @@ impl Keyspace for View<'_> {
             return Ok(false);
         }
         let location = self.locate(key);
-        if self.asker.writes_many {
+        if self.context.writes_many {
             self.core
                 .staging
                 .push(location, Kind::Delete, key, &NOTHING);

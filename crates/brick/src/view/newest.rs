@@ -1,6 +1,6 @@
 //! What a key holds for a command: staged, prepared, committed, expired, or not known.
 
-use super::{Asker, Place};
+use super::{Place, RequestContext};
 use crate::core::Core;
 use crate::log::{KeyRef, Writer};
 use crate::output::CommitDependency;
@@ -38,7 +38,7 @@ pub(super) enum Newest<'a> {
 
 /// What an answer rests on.
 #[derive(Debug)]
-pub(super) struct Basis {
+pub(super) struct ReadSet {
     /// What the reply must wait for.
     pub(super) dependency: CommitDependency,
     /// It has seen a prepared operation.
@@ -47,7 +47,7 @@ pub(super) struct Basis {
     leaves_out: bool,
 }
 
-impl Basis {
+impl ReadSet {
     pub(super) const fn new() -> Self {
         Self {
             dependency: CommitDependency::NONE,
@@ -59,21 +59,21 @@ impl Basis {
     /// Whether there may be no moment at which all keys held what was seen. A connection's own write waits for
     /// those that were prepared before it: whoever sees it has to see them too (rule
     /// `reads of several keys see one moment`).
-    pub(super) const fn is_torn(&self) -> bool {
+    pub(super) const fn is_fractured(&self) -> bool {
         self.has_prepared && self.leaves_out
     }
 }
 
-/// What the key holds for this command; notes in `basis` what the reply must wait for.
+/// What the key holds for this command; notes in `read_set` what the reply must wait for.
 #[inline]
 pub(super) fn newest<'c>(
     core: &'c mut Core,
     place: Place,
-    asker: Asker,
+    context: RequestContext,
     values: &'c [ColdValue],
     key: &[u8],
     location: Location,
-    basis: &mut Basis,
+    read_set: &mut ReadSet,
 ) -> Newest<'c> {
     let Core {
         tables,
@@ -90,7 +90,7 @@ pub(super) fn newest<'c>(
         .as_ref()
         .expect("checked before the command ran");
     let hash = KeyHash(location.key_hash);
-    if asker.writes_many
+    if context.writes_many
         && let Some(staged) = staging.find(location.key_hash, key)
     {
         return match staged.kind {
@@ -109,30 +109,30 @@ pub(super) fn newest<'c>(
             partition: partition.local,
             hash,
         };
-        if !asker.reads_only || asker.sees_prepared {
+        if !context.reads_only || context.sees_prepared {
             // Rule `reads follow own writes`: its connection sees from now on what this is decided against, also if
             // it writes nothing.
-            log.join(key_ref, asker.writer);
+            log.join(key_ref, context.writer);
         }
         let pending = log.pending(key_ref, partition.id, key).filter(|pending| {
-            if asker.reads_only && partition.is_unsettled(pending.prepared.op) {
+            if context.reads_only && partition.is_unsettled(pending.prepared.op) {
                 return true;
             }
-            let is_foreign = pending.writer != asker.writer && pending.writer != Writer::MANY;
+            let is_foreign = pending.writer != context.writer && pending.writer != Writer::MANY;
             let is_cleared = partition
                 .clear
                 .is_some_and(|clear| clear.op > pending.prepared.op);
-            let is_left_out = asker.reads_only && !asker.sees_prepared && is_foreign;
-            basis.leaves_out |= is_left_out && !is_cleared;
+            let is_left_out = context.reads_only && !context.sees_prepared && is_foreign;
+            read_set.leaves_out |= is_left_out && !is_cleared;
             !(is_cleared || is_left_out)
         });
         if let Some(pending) = pending {
-            let is_unsettled = asker.reads_only && partition.is_unsettled(pending.prepared.op);
+            let is_unsettled = context.reads_only && partition.is_unsettled(pending.prepared.op);
             if is_unsettled || pending.is_given_up {
                 return Newest::Unsettled;
             }
-            basis.dependency = basis.dependency.and(pending.dependency);
-            basis.has_prepared = true;
+            read_set.dependency = read_set.dependency.and(pending.dependency);
+            read_set.has_prepared = true;
             let prepared = pending.prepared;
             return match prepared.kind {
                 Kind::Put if is_due(prepared.expires_at, unix) => Newest::Expired,
@@ -146,11 +146,11 @@ pub(super) fn newest<'c>(
             };
         }
         if let Some(clear) = partition.clear {
-            let is_unsettled = asker.reads_only && partition.is_unsettled(clear.op);
+            let is_unsettled = context.reads_only && partition.is_unsettled(clear.op);
             if is_unsettled || log.has_given_up(clear.dependency.batch) {
                 return Newest::Unsettled;
             }
-            basis.dependency = basis.dependency.and(clear.dependency);
+            read_set.dependency = read_set.dependency.and(clear.dependency);
             return Newest::None;
         }
     }

@@ -40,7 +40,7 @@ impl View<'_> {
         let bytes_max = RECORD_BYTES_MAX;
         let entries = (self.core.staging.len() + 1) * record::ENTRY_HEADER_BYTES;
         let bytes = self.core.staging.bytes() + entries + key.len() + value_len;
-        if self.asker.writes_many && bytes + HEADER_ROOM > bytes_max {
+        if self.context.writes_many && bytes + HEADER_ROOM > bytes_max {
             return Err(error(format!(
                 "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
                 bytes_max >> 20
@@ -74,7 +74,7 @@ impl View<'_> {
         put: &NewValue<'_>,
         named: Option<Named<'_>>,
     ) {
-        assert!(!self.asker.reads_only, "a command that only reads writes");
+        assert!(!self.context.reads_only, "a command that only reads writes");
         self.has_written = true;
         let partition = self.partition_mut();
         let op = partition.op.next();
@@ -113,7 +113,7 @@ impl View<'_> {
             committed: Some(partition.committed),
         };
         let outcome = named.and_then(|it| it.outcome);
-        let writer = self.asker.writer;
+        let writer = self.context.writer;
         let log = &mut self.core.log;
         let record = log.prepare(key_ref, &header, key, put.value, outcome, (votes, writer));
         self.hold(votes, op, record);
@@ -152,21 +152,21 @@ impl View<'_> {
     /// False: a read found expired what is being written anew, so that the key is not known to have been gone
     /// at any moment. It is to be read again when the outcome is there.
     pub(super) fn remove_expired(&mut self) -> bool {
-        let only_reads = self.asker.reads_only;
+        let only_reads = self.context.reads_only;
         let mut is_gone = true;
         // A removal is a write: it is decided against the newest prepared value, or it would eat a
         // value that was set meanwhile (rule `removals name what they remove`).
-        self.asker.reads_only = false;
+        self.context.reads_only = false;
         for (location, key) in std::mem::take(&mut self.expired) {
             let Self {
                 core,
                 place,
-                asker,
+                context,
                 values,
-                basis,
+                read_set,
                 ..
             } = self;
-            match newest(core, *place, *asker, values, &key, location, basis) {
+            match newest(core, *place, *context, values, &key, location, read_set) {
                 Newest::Expired => {
                     self.write(location, Kind::Delete, &key, &NOTHING);
                     self.state().stats.expired.add(1);
@@ -268,7 +268,7 @@ impl View<'_> {
             self.note_applied(op);
         }
         if let (Some(votes), Some(header)) = (votes, header) {
-            let writer = self.asker.writer;
+            let writer = self.context.writer;
             let entries = prepared.into_iter();
             let header = Header {
                 request: named.map(|it| it.id),
@@ -329,7 +329,7 @@ impl View<'_> {
             ..
         } = self.core;
         replicas.hold((tables, log), at, votes, (op, record));
-        self.basis.dependency = self.basis.dependency.and(log.dependency(votes));
+        self.read_set.dependency = self.read_set.dependency.and(log.dependency(votes));
     }
 
     #[inline]

@@ -53,7 +53,7 @@ pub(super) fn run(target: &Target, table: &str, patience: Duration) -> anyhow::R
         let (mut copies, away) = collect(target, table)?;
         // Under load there is always one that is being written to: what was equal once has shown it.
         copies.append(&mut equal);
-        let mut verdicts: Vec<Verdict> = copies.values().map(|it| judge(it, replicas)).collect();
+        let mut verdicts: Vec<Verdict> = copies.values().map(|it| check(it, replicas)).collect();
         // Those that nobody has said anything of.
         verdicts.resize(partitions.max(verdicts.len()), Verdict::Behind);
         if verdicts.contains(&Verdict::Behind) && Instant::now() < until {
@@ -217,7 +217,7 @@ fn add(copies: &mut Copies, brick: &str, reply: &Value) -> Option<String> {
 }
 
 /// Whether replicas that have committed the same hold the same.
-fn judge(copies: &[Copy], replicas: usize) -> Verdict {
+fn check(copies: &[Copy], replicas: usize) -> Verdict {
     let in_sync = || {
         copies
             .iter()

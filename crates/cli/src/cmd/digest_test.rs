@@ -27,13 +27,13 @@ fn replicas_with_the_same_operations_must_hold_the_same() {
         (vec![], Verdict::Behind),
     ];
     for (copies, verdict) in cases {
-        assert_eq!(judge(&copies, 2), verdict, "{copies:?}");
+        assert_eq!(check(&copies, 2), verdict, "{copies:?}");
     }
     let written_to = Copy {
         is_steady: false,
         ..copy("backup", 5, 8)
     };
-    assert_eq!(judge(&[primary, written_to], 2), Verdict::Behind);
+    assert_eq!(check(&[primary, written_to], 2), Verdict::Behind);
 }
 
 #[test]

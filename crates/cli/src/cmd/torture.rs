@@ -1,4 +1,4 @@
-//! `brickyard torture`: failures on real processes, under a load that remembers everything, judged.
+//! `brickyard torture`: failures on real processes, under a load that remembers everything, checked.
 //!
 //! In:  how long, which failures, a seed. Out: a report of one page. The work is in `crate::torture`.
 

@@ -113,11 +113,11 @@ fn trouble(report: &Report) -> String {
     let bad = (states.short + states.under_replicated) as usize;
     for partition in listed.take(LISTED) {
         let copies = std::iter::once(&partition.primary).chain(&partition.backups);
-        let copies: Vec<&str> = copies.map(|seat| brick_of(seat)).collect();
+        let copies: Vec<&str> = copies.map(|replica| brick_of(replica)).collect();
         let learners: Vec<&str> = partition
             .learners
             .iter()
-            .map(|seat| brick_of(seat))
+            .map(|replica| brick_of(replica))
             .collect();
         let _ = write!(
             out,
@@ -140,8 +140,8 @@ fn trouble(report: &Report) -> String {
 }
 
 /// The brick of `node/brick@incarnation`.
-fn brick_of(seat: &str) -> &str {
-    seat.split_once('@').map_or(seat, |(brick, _)| brick)
+fn brick_of(replica: &str) -> &str {
+    replica.split_once('@').map_or(replica, |(brick, _)| brick)
 }
 
 /// What is moving, and how long it will take.

@@ -71,7 +71,7 @@ async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<CampaignResult> {
                 cluster.last_words()
             )
         })?;
-        let is_bad = round.judged.is_err();
+        let is_bad = round.checked.is_err();
         if is_bad {
             keep_history(dir, number, &round)?;
         }

@@ -10,7 +10,7 @@
 //! - A round ends only when the cluster is whole again: what the next one finds is its own doing.
 //! - The same seed makes the same failures in the same order; what the clients do between is up to the machine.
 //!
-//! Not here: the load and the judge (`brickyard-torture`, `brickyard-history`); every schedule that no real machine
+//! Not here: the load and the checker (`brickyard-torture`, `brickyard-history`); every schedule that no real machine
 //! would come to in a lifetime (the simulator).
 
 pub(crate) mod campaign;

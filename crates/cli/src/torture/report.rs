@@ -32,20 +32,20 @@ pub(super) struct CampaignResult {
 
 impl CampaignResult {
     pub(super) fn is_good(&self) -> bool {
-        self.rounds.iter().all(|round| round.judged.is_ok())
+        self.rounds.iter().all(|round| round.checked.is_ok())
     }
 
     fn operations(&self) -> usize {
-        let judged = self
+        let checked = self
             .rounds
             .iter()
-            .filter_map(|round| round.judged.as_ref().ok());
-        judged.map(|judged| judged.operations).sum()
+            .filter_map(|round| round.checked.as_ref().ok());
+        checked.map(|checked| checked.operations).sum()
     }
 
     fn violation(&self) -> Option<(usize, &Round, &str)> {
         let mut rounds = self.rounds.iter().enumerate();
-        rounds.find_map(|(at, round)| Some((at, round, round.judged.as_ref().err()?.as_str())))
+        rounds.find_map(|(at, round)| Some((at, round, round.checked.as_ref().err()?.as_str())))
     }
 
     fn verdict(&self) -> String {
@@ -79,14 +79,14 @@ struct Row {
 fn rows(result: &CampaignResult) -> Vec<Row> {
     let row = |kind: Kind| {
         let rounds = || result.rounds.iter().filter(move |round| round.kind == kind);
-        let judged = || rounds().filter_map(|round| round.judged.as_ref().ok());
+        let checked = || rounds().filter_map(|round| round.checked.as_ref().ok());
         let worst = |of: fn(&Round) -> Duration| rounds().map(of).max().unwrap_or_default();
         Row {
             kind,
             rounds: rounds().count(),
-            operations: judged().map(|it| it.operations).sum(),
-            unknown: judged().map(|it| it.unknown).sum(),
-            bad: rounds().count() - judged().count(),
+            operations: checked().map(|it| it.operations).sum(),
+            unknown: checked().map(|it| it.unknown).sum(),
+            bad: rounds().count() - checked().count(),
             write_wait: worst(|round| round.write_wait),
             read_wait: worst(|round| round.read_wait),
             whole_after: worst(|round| round.whole_after),
@@ -161,7 +161,7 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
         );
     }
     out += "</table>\n<p>The worst of the rounds is shown. <em>Unknown</em>: writes of which nobody was told whether they \
-            were executed; the judge allows both. <em>Whole</em>: every partition has all its replicas in sync \
+            were executed; the checker allows both. <em>Whole</em>: every partition has all its replicas in sync \
             again, counted from the end of the failure.</p>\n";
     let (samples, marks) = timeline(result);
     if !samples.is_empty() {
@@ -181,7 +181,10 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
         let node = round
             .node
             .map_or_else(|| "all".to_owned(), |node| node.to_string());
-        let operations = round.judged.as_ref().map_or(0, |judged| judged.operations);
+        let operations = round
+            .checked
+            .as_ref()
+            .map_or(0, |checked| checked.operations);
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td>{node}</td><td>{operations}</td><td>{} ms</td><td>{} ms</td><td>{} ms</td></tr>",

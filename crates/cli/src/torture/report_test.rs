@@ -1,6 +1,6 @@
 use super::*;
 use crate::torture::plan::Durability;
-use brickyard_torture::Judged;
+use brickyard_torture::CheckedHistory;
 
 fn plan() -> Plan {
     Plan {
@@ -17,12 +17,12 @@ fn plan() -> Plan {
     }
 }
 
-fn round(kind: Kind, judged: Result<usize, &str>, wait_ms: u64) -> Round {
+fn round(kind: Kind, checked: Result<usize, &str>, wait_ms: u64) -> Round {
     Round {
         kind,
         node: Some(1),
-        judged: judged
-            .map(|operations| Judged {
+        checked: checked
+            .map(|operations| CheckedHistory {
                 keys: 40,
                 operations,
                 unknown: 2,

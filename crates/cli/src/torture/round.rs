@@ -1,13 +1,14 @@
 //! One failure under load.
 //!
-//! In:  a whole cluster, a failure. Out: what the clients saw of it, judged.
+//! In:  a whole cluster, a failure. Out: what the clients saw of it, checked.
 
 use super::cluster::{Cluster, connect};
 use super::failure::Kind;
 use crate::dev::node::Order;
 use anyhow::{Context as _, bail};
 use brickyard_torture::{
-    Action, Judged, Kind as Of, Load, LoadOptions, Nanos, Operation, Outcome, Recording, Sample,
+    Action, CheckedHistory, Kind as Of, Load, LoadOptions, Nanos, Operation, Outcome, Recording,
+    Sample,
 };
 use brickyard_wire::Value;
 use std::time::Duration;
@@ -38,8 +39,8 @@ pub(super) struct Round {
     pub(super) kind: Kind,
     /// Whom it happened to.
     pub(super) node: Option<usize>,
-    /// What the judge said; the violation in words.
-    pub(super) judged: Result<Judged, String>,
+    /// What the checker said; the violation in words.
+    pub(super) checked: Result<CheckedHistory, String>,
     /// The longest that an operation took that was under way while or after it, all attempts together.
     pub(super) write_wait: Duration,
     pub(super) read_wait: Duration,
@@ -83,15 +84,15 @@ pub(super) async fn run(
         audit(&seeds, &keys, zero, &mut recording)?;
         let wait = |of| Duration::from_nanos(recording.longest(of, begin, last));
         let (write_wait, read_wait) = (wait(Of::Write), wait(Of::Read));
-        let judged = recording.judge().map_err(|violation| violation.to_string());
-        let history = match &judged {
+        let checked = recording.check().map_err(|violation| violation.to_string());
+        let history = match &checked {
             Ok(_) => Vec::new(),
             Err(_) => recording.operations,
         };
         Ok(Round {
             kind,
             node,
-            judged,
+            checked,
             write_wait,
             read_wait,
             whole_after: Duration::from_nanos(whole - end),

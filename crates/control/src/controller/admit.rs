@@ -63,12 +63,12 @@ impl Controller {
 fn check_whole(catalog: &Catalog, view: &LivenessView, name: &str) -> Result<(), String> {
     let table = catalog.table(name).filter(|it| it.is_online());
     let groups = table.into_iter().flat_map(|it| it.map.groups());
-    let mut seats = groups.flat_map(|group| group.in_sync());
-    match seats.find(|seat| !view.is_live(*seat)) {
-        Some(seat) => Err(format!(
+    let mut replicas = groups.flat_map(|group| group.in_sync());
+    match replicas.find(|replica| !view.is_live(*replica)) {
+        Some(replica) => Err(format!(
             "table '{name}' has copies on node {}, which does not answer: no others are made while it is offline; wait \
              until `brickyard status` shows the table whole, or say FORCE",
-            seat.member.node
+            replica.member.node
         )),
         None => Ok(()),
     }

@@ -10,7 +10,7 @@ use super::hot::HotPartitions;
 use super::liveness::LivenessView;
 use super::placement::Placement;
 use brickyard_metadata::{Catalog, Decisions, Proposal, TableEntry};
-use brickyard_routing::{Candidate, Member, Seat, place, strategy};
+use brickyard_routing::{Candidate, Member, Replica, place, strategy};
 use brickyard_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,7 +26,7 @@ struct Primaries {
 struct Held {
     partition: PartitionId,
     primary: Member,
-    in_sync: Vec<Seat>,
+    in_sync: Vec<Replica>,
     is_moved: bool,
 }
 
@@ -45,7 +45,7 @@ impl Balance<'_> {
         let mut left = most;
         for table in self.catalog.tables().filter(|it| it.is_online()) {
             let mut candidates = self.catalog.candidates();
-            candidates.retain(|it| it.weight > 0 && table.layout.admits(it.seat.member.node));
+            candidates.retain(|it| it.weight > 0 && table.layout.admits(it.replica.member.node));
             if candidates.is_empty() || left == 0 {
                 continue;
             }
@@ -63,8 +63,8 @@ impl Balance<'_> {
             let mut primaries = self.primaries(table, &candidates);
             let members: Vec<Member> = candidates
                 .into_iter()
-                .filter(|it| self.may_lead(it.seat))
-                .map(|it| it.seat.member)
+                .filter(|it| self.may_lead(it.replica))
+                .map(|it| it.replica.member)
                 .collect();
             while left > 0 {
                 let Some(path) = primaries.path(self.holdings, &members) else {
@@ -81,21 +81,24 @@ impl Balance<'_> {
         }
     }
 
-    fn may_lead(&self, seat: Seat) -> bool {
-        self.view.is_leased(seat) && !self.view.is_leaving(seat.member.node)
+    fn may_lead(&self, replica: Replica) -> bool {
+        self.view.is_leased(replica) && !self.view.is_leaving(replica.member.node)
     }
 
     /// At most so many hand-overs to the members that the plan has first.
     fn lead_as_planned(&self, table: &TableEntry, most: usize) -> Vec<Proposal> {
         let wanted = table.partitions().filter_map(|(partition, group)| {
             let first = self.placement.target(partition).first()?;
-            let mut in_sync: Vec<Seat> = group.in_sync().collect();
-            let next = in_sync.iter().find(|seat| seat.member == *first).copied()?;
+            let mut in_sync: Vec<Replica> = group.in_sync().collect();
+            let next = in_sync
+                .iter()
+                .find(|replica| replica.member == *first)
+                .copied()?;
             let is_elsewhere = next != group.primary && !self.hot.is_placed(partition);
             if !is_elsewhere || !self.may_lead(next) || self.catalog.rest_of(partition).is_some() {
                 return None;
             }
-            in_sync.sort_by_key(|seat| *seat != next);
+            in_sync.sort_by_key(|replica| *replica != next);
             Some(Proposal::of(table.id, partition, group, &in_sync))
         });
         wanted.take(most).collect()
@@ -144,7 +147,7 @@ impl Primaries {
         };
         let mut edges: BTreeMap<Member, BTreeSet<Member>> = BTreeMap::new();
         for held in self.groups.iter().filter(|held| !held.is_moved) {
-            let others = held.in_sync.iter().map(|seat| seat.member);
+            let others = held.in_sync.iter().map(|replica| replica.member);
             let others = others.filter(|it| *it != held.primary && members.contains(it));
             edges.entry(held.primary).or_default().extend(others);
         }
@@ -164,7 +167,7 @@ impl Primaries {
 
     fn hand_over(&mut self, table: &TableEntry, from: Member, to: Member) -> Option<Proposal> {
         let is_movable = |held: &Held| {
-            let holds = held.in_sync.iter().any(|seat| seat.member == to);
+            let holds = held.in_sync.iter().any(|replica| replica.member == to);
             held.primary == from && holds && !held.is_moved
         };
         let movable = || {
@@ -184,7 +187,7 @@ impl Primaries {
         let held = &mut self.groups[leaf];
         held.primary = to;
         held.is_moved = true;
-        held.in_sync.sort_by_key(|seat| seat.member != to);
+        held.in_sync.sort_by_key(|replica| replica.member != to);
         *self.counts.entry(from).or_default() -= 1;
         *self.counts.entry(to).or_default() += 1;
         let group = table.map.groups().get(leaf)?;

@@ -2,7 +2,7 @@
 
 use super::liveness::LivenessView;
 use brickyard_metadata::{Catalog, TableEntry};
-use brickyard_routing::{Group, NodeId, Seat};
+use brickyard_routing::{Group, NodeId, Replica};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ impl Case<'_> {
 
     /// How many in-sync members will stay.
     pub(super) fn copies_staying(&self) -> usize {
-        let stays = |seat: &Seat| !self.view.is_leaving(seat.member.node);
+        let stays = |replica: &Replica| !self.view.is_leaving(replica.member.node);
         self.group.in_sync().filter(stays).count()
     }
 
@@ -52,14 +52,16 @@ impl Case<'_> {
 
     /// Whether all its in-sync members are live.
     pub(super) fn is_live(&self) -> bool {
-        self.group.in_sync().all(|seat| self.view.is_live(seat))
+        self.group
+            .in_sync()
+            .all(|replica| self.view.is_live(replica))
     }
 
     /// Its in-sync members in their nodes' present lives, where there are such.
-    pub(super) fn present_members(&self) -> impl Iterator<Item = Seat> {
+    pub(super) fn present_members(&self) -> impl Iterator<Item = Replica> {
         self.group.in_sync().filter_map(|former| {
             let node = self.catalog.node(former.member.node)?;
-            Some(node.seat(former.member.brick))
+            Some(node.replica(former.member.brick))
         })
     }
 
@@ -68,15 +70,18 @@ impl Case<'_> {
     pub(super) fn is_going(&self) -> bool {
         let copies = self.catalog.copies_wanted(self.table, self.partition);
         let in_sync = self.group.in_sync();
-        let (stop, stay): (Vec<Seat>, Vec<Seat>) = in_sync
-            .filter(|seat| self.view.is_live(*seat))
-            .partition(|seat| self.view.is_draining(seat.member.node));
+        let (stop, stay): (Vec<Replica>, Vec<Replica>) = in_sync
+            .filter(|replica| self.view.is_live(*replica))
+            .partition(|replica| self.view.is_draining(replica.member.node));
         stay.is_empty() && stop.len() < copies
     }
 
     /// The nodes of its in-sync members.
     pub(super) fn nodes(&self) -> BTreeSet<NodeId> {
-        self.group.in_sync().map(|seat| seat.member.node).collect()
+        self.group
+            .in_sync()
+            .map(|replica| replica.member.node)
+            .collect()
     }
 }
 
@@ -89,12 +94,12 @@ pub(super) fn is_stable(
 ) -> bool {
     group.change.is_none()
         && group.learners.is_empty()
-        && group.in_sync().all(|seat| view.is_live(seat))
+        && group.in_sync().all(|replica| view.is_live(replica))
         && catalog.merge_of(partition).is_none()
 }
 
 /// The primary, now or once the change under way is in effect.
-pub(super) fn primary_to_be(group: &Group) -> Seat {
+pub(super) fn primary_to_be(group: &Group) -> Replica {
     let change = group.change.as_ref();
     change.map_or(group.primary, |change| change.primary)
 }

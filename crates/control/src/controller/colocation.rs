@@ -24,7 +24,7 @@ use super::timer::DecisionTimer;
 use crate::config::ControlConfig;
 use crate::message::SmallReport;
 use brickyard_metadata::{Catalog, Change, Pairs, Plan, Refusal, SMALL_SHARE, TableEntry};
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Member, Replica};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -97,7 +97,7 @@ impl Colocation {
         for it in &report.partitions {
             let mut tables = catalog.tables();
             let group = tables.find_map(|table| table.map.group(it.partition));
-            if group.is_some_and(|group| group.primary == report.seat) {
+            if group.is_some_and(|group| group.primary == report.replica) {
                 self.reported.insert(it.partition, (now, it.share));
             }
         }
@@ -233,7 +233,7 @@ impl Colocation {
     }
 
     /// How many pairs each brick has whose left one it leads.
-    fn at_work(&self, catalog: &Catalog) -> BTreeMap<Seat, usize> {
+    fn at_work(&self, catalog: &Catalog) -> BTreeMap<Replica, usize> {
         let mut at_work = BTreeMap::new();
         for left in self.pairs.keys() {
             let group = catalog.tables().find_map(|table| table.map.group(*left));
@@ -287,7 +287,7 @@ impl Colocation {
             .filter(|(left, pair)| {
                 let group = tables().find_map(|table| table.map.group(pair.right));
                 let group = group.filter(|it| it.change.is_none() && it.learners.is_empty());
-                let present = group.map(|it| it.in_sync().map(|seat| seat.member).collect());
+                let present = group.map(|it| it.in_sync().map(|replica| replica.member).collect());
                 let target = members(plan.target(pair.right));
                 present == Some(target.clone()) && target != members(plan.target(**left))
             })
@@ -380,7 +380,7 @@ fn may_colocate(
     let may = |partition: PartitionId| {
         let group = table.map.group(partition);
         let mut in_sync = group.into_iter().flat_map(|group| group.in_sync());
-        in_sync.all(|seat| view.is_live(seat) && !view.is_leaving(seat.member.node))
+        in_sync.all(|replica| view.is_live(replica) && !view.is_leaving(replica.member.node))
             && catalog.extra(partition) == 0
             && catalog.split_of(partition).is_none()
             && catalog.merge_of(partition).is_none()

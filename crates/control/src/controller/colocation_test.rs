@@ -3,7 +3,7 @@ use crate::message::{RestAsk, SmallReport, SplitAsk};
 use brickyard_metadata::{
     Cause, Change, Divide, Ground, NewLearners, Proposal, Rest, Small, SplitReady,
 };
-use brickyard_routing::{Group, Member, NodeId, Seat};
+use brickyard_routing::{Group, Member, NodeId, Replica};
 use brickyard_types::{BrickId, Op, PartitionId, View};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -56,7 +56,10 @@ fn group(world: &World, partition: PartitionId) -> Group {
 }
 
 fn nodes(group: &Group) -> Vec<u32> {
-    group.in_sync().map(|seat| seat.member.node.0).collect()
+    group
+        .in_sync()
+        .map(|replica| replica.member.node.0)
+        .collect()
 }
 
 fn are_together(world: &World, siblings: [PartitionId; 2]) -> bool {
@@ -64,7 +67,7 @@ fn are_together(world: &World, siblings: [PartitionId; 2]) -> bool {
 }
 
 /// A brick takes the place of a node's, in three views; nothing else is decided meanwhile.
-fn exchange(world: &mut World, partition: PartitionId, out: u32, come: Seat) {
+fn exchange(world: &mut World, partition: PartitionId, out: u32, come: Replica) {
     let table = world.catalog.table("t").unwrap().id;
     world.controller.catalog = std::sync::Arc::new(world.catalog.clone());
     let before = group(world, partition);
@@ -88,7 +91,7 @@ fn exchange(world: &mut World, partition: PartitionId, out: u32, come: Seat) {
     };
     apply(world, Change::from(vec![learners]));
     let before = group(world, partition);
-    let all: Vec<Seat> = before.in_sync().chain([come]).collect();
+    let all: Vec<Replica> = before.in_sync().chain([come]).collect();
     let promotion = Proposal {
         ground: Ground::Promotion,
         learners: Vec::new(),
@@ -96,8 +99,8 @@ fn exchange(world: &mut World, partition: PartitionId, out: u32, come: Seat) {
     };
     apply(world, Change::from(vec![promotion]));
     let before = group(world, partition);
-    let stays = |seat: &Seat| seat.member.node.0 != out;
-    let left: Vec<Seat> = before.in_sync().filter(stays).collect();
+    let stays = |replica: &Replica| replica.member.node.0 != out;
+    let left: Vec<Replica> = before.in_sync().filter(stays).collect();
     apply(
         world,
         Change::from(vec![Proposal::of(table, partition, &before, &left)]),
@@ -114,7 +117,7 @@ fn tell(world: &mut World, siblings: [PartitionId; 2], shares: [u16; 2], time: D
             let table = world.catalog.table("t").unwrap();
             if let Some(group) = table.map.group(partition) {
                 let report = SmallReport {
-                    seat: group.primary,
+                    replica: group.primary,
                     partitions: vec![Small { partition, share }],
                 };
                 world.controller.on_small(world.now, &report);
@@ -225,7 +228,7 @@ fn siblings_that_are_not_small_together_stay_where_they_are() {
         let primary = group(&world, siblings[1]).primary;
         if first(node) != primary {
             let report = SmallReport {
-                seat: first(node),
+                replica: first(node),
                 partitions: vec![Small {
                     partition: siblings[1],
                     share: 1,
@@ -257,7 +260,7 @@ fn run_without_promotions(world: &mut World, siblings: [PartitionId; 2], time: D
     while world.now < until {
         for partition in siblings {
             let report = SmallReport {
-                seat: group(world, partition).primary,
+                replica: group(world, partition).primary,
                 partitions: vec![Small {
                     partition,
                     share: 1,
@@ -366,7 +369,7 @@ fn siblings_that_cannot_come_together_are_refused_once_that_is_known() {
     let free = (0..3).find(|it| !here.contains(it)).unwrap();
     let out = group(&world, siblings[0]).primary;
     exchange(&mut world, siblings[1], out.member.node.0, first(free));
-    let other = Seat {
+    let other = Replica {
         member: Member {
             brick: BrickId(1 - out.member.brick.0),
             ..out.member

@@ -20,7 +20,7 @@ use super::merges;
 use super::moves::Moves;
 use super::proposals::with_members;
 use brickyard_metadata::{Change, Proposal, Settled};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use std::sync::Arc;
 
 impl Controller {
@@ -156,7 +156,7 @@ impl Controller {
     }
 
     fn decide_one(&mut self, case: &Case<'_>, holdings: &mut Holdings, findings: &mut Findings) {
-        if case.table.is_parked(case.partition) {
+        if case.table.is_suspended(case.partition) {
             return self.bring_back(case, holdings, findings);
         }
         let group = case.group;
@@ -218,7 +218,7 @@ impl Controller {
             && case.catalog.merge_of(case.partition).is_none();
         let mut in_sync = group.in_sync();
         is_quiet
-            && in_sync.all(|seat| !case.view.is_leaving(seat.member.node))
+            && in_sync.all(|replica| !case.view.is_leaving(replica.member.node))
             && group.in_sync().count() == case.copies_wanted()
     }
 
@@ -238,7 +238,7 @@ impl Controller {
         let Some(change) = &case.group.change else {
             return false;
         };
-        if !change.in_sync().all(|seat| case.view.is_live(seat)) {
+        if !change.in_sync().all(|replica| case.view.is_live(replica)) {
             return false;
         }
         let may_take_effect =
@@ -257,17 +257,17 @@ impl Controller {
     /// Members of the last effective view, or of the one proposed after it, are gone.
     fn go_on_without(&mut self, case: &Case<'_>, holdings: &mut Holdings) -> Option<Proposal> {
         let group = case.group;
-        let is_live = |seat: &Seat| case.view.is_live(*seat);
-        let left: Vec<Seat> = group.in_sync().filter(is_live).collect();
+        let is_live = |replica: &Replica| case.view.is_live(*replica);
+        let left: Vec<Replica> = group.in_sync().filter(is_live).collect();
         if left.is_empty() {
             return self.recovery.begin_again(case, self.config.lease, holdings);
         }
         // A member that the view under way takes out stays out, if there is another one.
-        let stays = |seat: &Seat| {
+        let stays = |replica: &Replica| {
             let change = group.change.as_ref();
-            change.is_none_or(|change| change.in_sync().any(|it| it == *seat))
+            change.is_none_or(|change| change.in_sync().any(|it| it == *replica))
         };
-        let wanted: Vec<Seat> = left.iter().copied().filter(stays).collect();
+        let wanted: Vec<Replica> = left.iter().copied().filter(stays).collect();
         let in_sync = if wanted.is_empty() { left } else { wanted };
         Some(with_members(case, holdings, &in_sync))
     }

@@ -1,10 +1,10 @@
 use crate::controller::case::{Case, is_stable};
 use crate::controller::proposals::propose;
-use crate::controller::testing::{TABLE, World, first, ms, seat};
+use crate::controller::testing::{TABLE, World, first, ms, replica};
 use crate::message::{DrainAsk, ToNode};
 use crate::output::ControlOutput;
 use brickyard_metadata::{CatalogVersion, Change, NewLearners};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{Durability, View};
 use std::time::Duration;
 
@@ -301,7 +301,7 @@ fn one_lease_after_the_last_round_that_was_answered_nobody_has_a_lease() {
     let granted = world.nodes[1].grants.len();
     world.run(ms(1_000));
     assert_eq!(world.nodes[1].grants.len(), granted);
-    assert_eq!(seat(1, 2), first(1));
+    assert_eq!(replica(1, 2), first(1));
 }
 
 /// Whoever has reported is not made to wait for the next look at all nodes.
@@ -313,7 +313,7 @@ fn report_that_was_waited_for_decides_at_once() {
         node.is_up = false;
     }
     world.run(ms(2_000));
-    world.nodes[2].claims = vec![world.claim((1, 9))];
+    world.nodes[2].summaries = vec![world.summary((1, 9))];
     world.restart(2);
     let asked = |world: &World| {
         let mut sent = world.sent.iter();
@@ -389,8 +389,8 @@ fn lives_that_are_over_are_forgotten() {
     let former = format!("({:?}, {:?})", NodeId(1), first(1).incarnation);
     assert!(!told.contains(&former), "{former} in {told}");
     let told = format!("{:?}", world.controller.recovery);
-    let of_node = |it: Seat| it.member.node == NodeId(1) && told.contains(&format!("{it:?}"));
-    let lives = (2..6).map(|it| seat(1, it)).filter(|it| of_node(*it));
+    let of_node = |it: Replica| it.member.node == NodeId(1) && told.contains(&format!("{it:?}"));
+    let lives = (2..6).map(|it| replica(1, it)).filter(|it| of_node(*it));
     assert!(lives.count() <= 1, "{told}");
 }
 

@@ -25,16 +25,16 @@ pub(super) fn progress(
         let least = usize::from(table.attributes.min_in_sync);
         // No brick can take over a partition that is not served.
         let served = table.partitions();
-        for (partition, group) in served.filter(|(it, _)| !table.is_parked(*it)) {
+        for (partition, group) in served.filter(|(it, _)| !table.is_suspended(*it)) {
             // Also if that is only proposed: a view with a member that has stopped waits for its lease to run out.
             let proposed = group.change.iter().flat_map(|change| change.in_sync());
-            let mut seats = group.in_sync().chain(proposed);
-            if !seats.any(|seat| is_mine(seat.member.node)) {
+            let mut replicas = group.in_sync().chain(proposed);
+            if !replicas.any(|replica| is_mine(replica.member.node)) {
                 continue;
             }
-            let others = group.in_sync().filter(|seat| {
-                let node = seat.member.node;
-                !is_mine(node) && !view.is_draining(node) && view.is_live(*seat)
+            let others = group.in_sync().filter(|replica| {
+                let node = replica.member.node;
+                !is_mine(node) && !view.is_draining(node) && view.is_live(*replica)
             });
             let others = others.count();
             let is_primary = is_mine(group.primary.member.node);

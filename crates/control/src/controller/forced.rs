@@ -21,7 +21,7 @@ use super::recovery::{LogRecovery, is_served};
 use super::timer::DecisionTimer;
 use crate::message::LogSummary;
 use brickyard_metadata::{Catalog, Change, Ground, Proposal, Recovery};
-use brickyard_routing::{Member, Seat};
+use brickyard_routing::{Member, Replica};
 use brickyard_types::{PartitionId, View};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -117,24 +117,29 @@ impl LogRecovery {
         Ok(Change::from(proposals))
     }
 
-    fn plan(&mut self, case: &Case<'_>, lease: Duration, unanswered: &mut BTreeSet<Seat>) -> Plan {
+    fn plan(
+        &mut self,
+        case: &Case<'_>,
+        lease: Duration,
+        unanswered: &mut BTreeSet<Replica>,
+    ) -> Plan {
         let Case {
             table,
             partition,
             group,
             ..
         } = *case;
-        let members: BTreeSet<Member> = group.members().map(|seat| seat.member).collect();
+        let members: BTreeSet<Member> = group.members().map(|replica| replica.member).collect();
         let present = |member: &Member| {
             let node = case.catalog.node(member.node)?;
-            Some(node.seat(member.brick))
+            Some(node.replica(member.brick))
         };
-        let up: Vec<Seat> = members
+        let up: Vec<Replica> = members
             .iter()
             .filter_map(present)
-            .filter(|seat| case.view.is_leased(*seat))
+            .filter(|replica| case.view.is_leased(*replica))
             .collect();
-        let mut summaries = if table.is_parked(partition) {
+        let mut summaries = if table.is_suspended(partition) {
             match self.returned_of(case, lease, &up) {
                 Ok(summaries) => summaries,
                 Err(stays) => return stays,
@@ -142,14 +147,16 @@ impl LogRecovery {
         } else {
             self.reported(partition, &up, unanswered)
         };
-        let mut empty = match table.is_parked(partition) {
+        let mut empty = match table.is_suspended(partition) {
             true => Vec::new(),
             false => self.without(partition, &up),
         };
         if !summaries.iter().any(|(_, summary)| summary.is_complete) {
-            let others = case.catalog.candidates().into_iter().map(|it| it.seat);
-            let others: Vec<Seat> = others
-                .filter(|seat| case.view.is_leased(*seat) && !members.contains(&seat.member))
+            let others = case.catalog.candidates().into_iter().map(|it| it.replica);
+            let others: Vec<Replica> = others
+                .filter(|replica| {
+                    case.view.is_leased(*replica) && !members.contains(&replica.member)
+                })
                 .collect();
             summaries.extend(self.reported(partition, &others, unanswered));
             empty.extend(self.without(partition, &others));
@@ -157,8 +164,8 @@ impl LogRecovery {
         let floor = summaries.iter().map(|(_, summary)| summary.last.0).max();
         let absent: Vec<String> = group
             .in_sync()
-            .filter(|seat| !up.iter().any(|it| it.member == seat.member))
-            .map(|seat| seat.member.to_string())
+            .filter(|replica| !up.iter().any(|it| it.member == replica.member))
+            .map(|replica| replica.member.to_string())
             .collect();
         let absent = if absent.is_empty() {
             "all replicas answered".to_owned()
@@ -167,12 +174,16 @@ impl LogRecovery {
         };
         let best = summaries.iter().filter(|(_, summary)| summary.is_complete);
         // One of an earlier history only where no brick has the present one, which may never have begun.
-        let best = best.max_by_key(|(seat, summary)| {
-            (summary.generation, summary.last, std::cmp::Reverse(*seat))
+        let best = best.max_by_key(|(replica, summary)| {
+            (
+                summary.generation,
+                summary.last,
+                std::cmp::Reverse(*replica),
+            )
         });
         let highest = summaries.iter().map(|(_, summary)| summary.last).max();
-        let (seat, loss) = match best {
-            Some((seat, summary)) => {
+        let (replica, loss) = match best {
+            Some((replica, summary)) => {
                 let end = if summary.is_end_cut {
                     "its end did not verify after its machine had stopped, and was cut off"
                 } else if summary.is_tail_sure {
@@ -195,13 +206,13 @@ impl LogRecovery {
                 let text = format!(
                     "partition {partition} goes on with brick {}, whose log{history} ends at view {view} op {op} (known \
                      to be committed: op {committed}; {end}{more}); what others acknowledged after that is lost; {absent}",
-                    seat.member
+                    replica.member
                 );
-                (*seat, text)
+                (*replica, text)
             }
             None if summaries
                 .iter()
-                .any(|(seat, _)| members.contains(&seat.member)) =>
+                .any(|(replica, _)| members.contains(&replica.member)) =>
             {
                 return Plan::Stays(format!(
                     "partition {partition} stays as it is: every log of it that was reported has gaps; {absent}"
@@ -209,8 +220,8 @@ impl LogRecovery {
             }
             None => {
                 // Where the table's layout wants it, if one of those is up.
-                let is_elsewhere = |seat: &&Seat| !table.layout.admits(seat.member.node);
-                let Some(seat) = empty.iter().min_by_key(is_elsewhere).copied() else {
+                let is_elsewhere = |replica: &&Replica| !table.layout.admits(replica.member.node);
+                let Some(replica) = empty.iter().min_by_key(is_elsewhere).copied() else {
                     let reason = if summaries.is_empty() {
                         "no brick is up"
                     } else {
@@ -221,12 +232,12 @@ impl LogRecovery {
                 let text = format!(
                     "partition {partition} begins EMPTY on brick {}: no brick that was asked holds all of it, so all its \
                      keys are lost; {absent}",
-                    seat.member
+                    replica.member
                 );
-                (seat, text)
+                (replica, text)
             }
         };
-        let mut proposal = propose(case, &[seat]);
+        let mut proposal = propose(case, &[replica]);
         proposal.learners.clear();
         proposal.ground = Ground::Forced;
         proposal.floor = floor.unwrap_or(View(0));
@@ -237,16 +248,16 @@ impl LogRecovery {
     fn reported(
         &self,
         partition: PartitionId,
-        seats: &[Seat],
-        unanswered: &mut BTreeSet<Seat>,
-    ) -> Vec<(Seat, LogSummary)> {
+        replicas: &[Replica],
+        unanswered: &mut BTreeSet<Replica>,
+    ) -> Vec<(Replica, LogSummary)> {
         let mut summaries = Vec::new();
-        for seat in seats {
-            match self.summaries.answer(*seat, partition) {
+        for replica in replicas {
+            match self.summaries.answer(*replica, partition) {
                 None => {
-                    unanswered.insert(*seat);
+                    unanswered.insert(*replica);
                 }
-                Some(summary) => summaries.extend(summary.map(|summary| (*seat, summary))),
+                Some(summary) => summaries.extend(summary.map(|summary| (*replica, summary))),
             }
         }
         summaries
@@ -257,17 +268,17 @@ impl LogRecovery {
         &mut self,
         case: &Case<'_>,
         lease: Duration,
-        seats: &[Seat],
-    ) -> Result<Vec<(Seat, LogSummary)>, Plan> {
+        replicas: &[Replica],
+    ) -> Result<Vec<(Replica, LogSummary)>, Plan> {
         let partition = case.partition;
         let mut summaries = Vec::new();
-        for seat in seats {
-            match self.reloads.summary(case, *seat) {
-                Some(summary) => summaries.push((*seat, summary)),
+        for replica in replicas {
+            match self.reloads.summary(case, *replica) {
+                Some(summary) => summaries.push((*replica, summary)),
                 None => {
                     return Err(Plan::Stays(format!(
                         "partition {partition} waits for brick {}, which reads its log; repeat the command when that is done",
-                        seat.member
+                        replica.member
                     )));
                 }
             }
@@ -283,9 +294,10 @@ impl LogRecovery {
     }
 
     /// Those of these bricks that hold nothing of a partition.
-    fn without(&self, partition: PartitionId, seats: &[Seat]) -> Vec<Seat> {
-        let is_without = |seat: &Seat| self.summaries.answer(*seat, partition) == Some(None);
-        seats.iter().copied().filter(is_without).collect()
+    fn without(&self, partition: PartitionId, replicas: &[Replica]) -> Vec<Replica> {
+        let is_without =
+            |replica: &Replica| self.summaries.answer(*replica, partition) == Some(None);
+        replicas.iter().copied().filter(is_without).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rule `forced recovery begins a generation`, as far as the leader decides it.
 
-use crate::controller::testing::{World, first, ms, seat};
+use crate::controller::testing::{World, first, ms, replica};
 use brickyard_metadata::{Change, Recovery};
 use brickyard_types::{Durability, PartitionId, View};
 
@@ -13,7 +13,7 @@ fn recovery(is_confirmed: bool) -> Recovery {
 }
 
 /// Both members are gone; the first comes back with a log that may lack its end.
-fn world(claims: bool) -> World {
+fn world(summaries: bool) -> World {
     let mut world = World::with(3, 2, 1, |attributes| {
         attributes.durability = Durability::Log
     });
@@ -21,15 +21,15 @@ fn world(claims: bool) -> World {
     let members: Vec<u32> = world
         .in_sync()
         .iter()
-        .map(|seat| seat.member.node.0)
+        .map(|replica| replica.member.node.0)
         .collect();
     for node in &members {
         world.nodes[*node as usize].is_up = false;
     }
     world.run(ms(5_000));
-    let mut claim = world.claim((7, 12));
-    claim.is_tail_sure = false;
-    world.nodes[members[0] as usize].claims = if claims { vec![claim] } else { Vec::new() };
+    let mut summary = world.summary((7, 12));
+    summary.is_tail_sure = false;
+    world.nodes[members[0] as usize].summaries = if summaries { vec![summary] } else { Vec::new() };
     world.restart(members[0]);
     world.run(ms(3_000));
     assert_eq!(world.group().view, View(1), "{:?}", world.group());
@@ -80,7 +80,7 @@ fn confirmed_recovery_begins_a_new_generation_above_all_views() {
     assert_eq!((group.generation, group.change), (2, None));
     assert_eq!(group.primary.member.node.0, member);
     assert!(group.primary > first(member), "in its present life");
-    assert_ne!(group.primary, seat(member, 1));
+    assert_ne!(group.primary, replica(member, 1));
     // It is served now: there is nothing to recover.
     let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("no partition that is not served"), "{text}");
@@ -96,9 +96,9 @@ fn recovered_partition_goes_on_when_its_primary_stops_before_the_first_record() 
         world.run(ms(3_000));
         let recovered = world.group();
         let node = recovered.primary.member.node.0;
-        let mut claim = world.claim((7, 12));
-        claim.is_tail_sure = is_sure;
-        world.nodes[node as usize].claims = vec![claim];
+        let mut summary = world.summary((7, 12));
+        summary.is_tail_sure = is_sure;
+        world.nodes[node as usize].summaries = vec![summary];
         world.restart(node);
         world.run(ms(3_000));
         if is_sure {
@@ -138,9 +138,9 @@ fn partition_of_which_nothing_is_left_begins_empty_and_that_is_said() {
 fn logs_with_gaps_are_not_gone_on_from() {
     let mut world = world(true);
     let node = world.group().primary.member.node.0;
-    let mut claim = world.claim((1, 40));
-    claim.is_complete = false;
-    world.nodes[node as usize].claims = vec![claim];
+    let mut summary = world.summary((1, 40));
+    summary.is_complete = false;
+    world.nodes[node as usize].summaries = vec![summary];
     world.restart(node);
     world.run(ms(3_000));
     let text = outcome(&mut world, true).unwrap_err();
@@ -156,9 +156,9 @@ fn what_a_brick_said_before_it_was_copied_to_does_not_count() {
     // It has told the operator of a whole log once. That was long ago.
     outcome(&mut world, false).unwrap_err();
     assert!(world.now > now);
-    let mut claim = world.claim((7, 12));
-    claim.is_complete = false;
-    world.nodes[node as usize].claims = vec![claim];
+    let mut summary = world.summary((7, 12));
+    summary.is_complete = false;
+    world.nodes[node as usize].summaries = vec![summary];
     world.run(ms(20_000));
     let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("has gaps"), "{text}");
@@ -177,9 +177,9 @@ fn what_a_brick_said_before_the_partition_was_served_does_not_count() {
     world.nodes[gone].is_up = true;
     world.run(ms(1_000));
     assert!(world.in_sync().contains(&first(gone as u32)));
-    let mut claim = world.claim((7, 12));
-    claim.is_complete = false;
-    world.nodes[back].claims = vec![claim];
+    let mut summary = world.summary((7, 12));
+    summary.is_complete = false;
+    world.nodes[back].summaries = vec![summary];
     world.nodes[gone].is_up = false;
     world.run(ms(4_000));
     let text = outcome(&mut world, true).unwrap_err();
@@ -194,17 +194,17 @@ fn brick_with_a_part_of_an_earlier_copy_does_not_begin_empty() {
     world.nodes[members[0] as usize].is_up = false;
     world.run(ms(5_000));
     // All that is left is a copy that was not finished, from when that brick was to be a replica.
-    let mut claim = world.claim((1, 40));
-    claim.is_complete = false;
-    world.nodes[other as usize].claims = vec![claim];
+    let mut summary = world.summary((1, 40));
+    summary.is_complete = false;
+    world.nodes[other as usize].summaries = vec![summary];
     let text = outcome(&mut world, true).unwrap_err();
     assert!(text.contains("add a node"), "{text}");
     // One that is whole is better than nothing.
-    world.nodes[other as usize].claims = vec![world.claim((1, 30))];
+    world.nodes[other as usize].summaries = vec![world.summary((1, 30))];
     world.run(ms(20_000));
     let text = outcome(&mut world, false).unwrap_err();
     assert!(text.contains("ends at view 1 op 30"), "{text}");
-    world.nodes[other as usize].claims = Vec::new();
+    world.nodes[other as usize].summaries = Vec::new();
     world.run(ms(20_000));
     let text = outcome(&mut world, false).unwrap_err();
     assert!(text.contains("begins EMPTY"), "{text}");
@@ -247,9 +247,9 @@ fn operator_is_told_who_of_the_members_does_not_answer() {
     }
     world.run(ms(5_000));
     for node in 0..2 {
-        let mut claim = world.claim((7, 12));
-        claim.is_tail_sure = false;
-        world.nodes[node].claims = vec![claim];
+        let mut summary = world.summary((7, 12));
+        summary.is_tail_sure = false;
+        world.nodes[node].summaries = vec![summary];
         world.restart(node as u32);
     }
     world.run(ms(3_000));

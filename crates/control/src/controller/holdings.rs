@@ -6,7 +6,7 @@
 
 use super::case::primary_to_be;
 use brickyard_metadata::Catalog;
-use brickyard_routing::{Group, Member, Seat};
+use brickyard_routing::{Group, Member, Replica};
 use brickyard_types::TableId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(super) struct Holdings {
     primaries: BTreeMap<(TableId, Member), u64>,
     members: BTreeMap<Member, u64>,
     wanted_total: u64,
-    learning: BTreeMap<Seat, usize>,
+    learning: BTreeMap<Replica, usize>,
     partners: BTreeSet<(Member, Member)>,
 }
 
@@ -27,7 +27,7 @@ impl Holdings {
         let mut holdings = Self::default();
         for candidate in catalog.candidates() {
             let weight = u64::from(candidate.weight);
-            holdings.weights.insert(candidate.seat.member, weight);
+            holdings.weights.insert(candidate.replica.member, weight);
             holdings.weight_total += weight;
         }
         for table in catalog.tables() {
@@ -42,14 +42,14 @@ impl Holdings {
     fn add(&mut self, table: TableId, group: &Group) {
         let primary = primary_to_be(group);
         *self.primaries.entry((table, primary.member)).or_default() += 1;
-        for seat in group.members() {
-            *self.members.entry(seat.member).or_default() += 1;
-            if seat.member != primary.member {
-                self.partners.insert((primary.member, seat.member));
+        for replica in group.members() {
+            *self.members.entry(replica.member).or_default() += 1;
+            if replica.member != primary.member {
+                self.partners.insert((primary.member, replica.member));
             }
         }
-        for seat in &group.learners {
-            *self.learning.entry(*seat).or_default() += 1;
+        for replica in &group.learners {
+            *self.learning.entry(*replica).or_default() += 1;
         }
     }
 
@@ -61,16 +61,16 @@ impl Holdings {
     }
 
     /// A brick begins to learn a partition of that primary.
-    pub(super) fn learn(&mut self, primary: Member, seat: Seat) {
-        *self.members.entry(seat.member).or_default() += 1;
-        *self.learning.entry(seat).or_default() += 1;
-        self.partners.insert((primary, seat.member));
+    pub(super) fn learn(&mut self, primary: Member, replica: Replica) {
+        *self.members.entry(replica.member).or_default() += 1;
+        *self.learning.entry(replica).or_default() += 1;
+        self.partners.insert((primary, replica.member));
     }
 
     /// The learners of a group are sent nothing, and may learn others meanwhile.
     pub(super) fn stop_learning(&mut self, group: &Group) {
-        for seat in &group.learners {
-            let count = self.learning.entry(*seat).or_default();
+        for replica in &group.learners {
+            let count = self.learning.entry(*replica).or_default();
             *count = count.saturating_sub(1);
         }
     }
@@ -104,8 +104,8 @@ impl Holdings {
         count <= share
     }
 
-    pub(super) fn learning(&self, seat: Seat) -> usize {
-        self.learning.get(&seat).copied().unwrap_or_default()
+    pub(super) fn learning(&self, replica: Replica) -> usize {
+        self.learning.get(&replica).copied().unwrap_or_default()
     }
 
     pub(super) fn are_partners(&self, primary: Member, other: Member) -> bool {

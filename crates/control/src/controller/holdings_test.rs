@@ -1,5 +1,5 @@
 use super::*;
-use crate::controller::testing::{TABLE, World, first, seat};
+use crate::controller::testing::{TABLE, World, first, replica};
 use brickyard_routing::NodeId;
 use brickyard_types::BrickId;
 
@@ -50,7 +50,7 @@ fn what_is_decided_counts_at_once() {
     assert!(holdings.are_partners(member(7), b) && !holdings.are_partners(b, member(7)));
     holdings.leave(b);
     assert_eq!(holdings.members(b), before);
-    assert_eq!(holdings.learning(seat(2, 99)), 0, "another life");
+    assert_eq!(holdings.learning(replica(2, 99)), 0, "another life");
 }
 
 #[test]

@@ -31,7 +31,7 @@ use brickyard_metadata::{
     BrickLoad, Catalog, Cause, Change, Decisions, Divide, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra,
     PartitionLoad, Proposal, SPLIT_DEPTH_MAX, TableEntry,
 };
-use brickyard_routing::{Group, Seat};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,9 +57,9 @@ const TRIED_AGAIN: u32 = 6;
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HotPartitions {
-    reported: BTreeMap<Seat, (Instant, BrickLoad)>,
+    reported: BTreeMap<Replica, (Instant, BrickLoad)>,
     /// Since when bricks are too busy.
-    busy_since: BTreeMap<Seat, Instant>,
+    busy_since: BTreeMap<Replica, Instant>,
     /// Since when copies more, and halves that load was the reason of, are not needed.
     cool_since: BTreeMap<PartitionId, Instant>,
     /// Partitions whose primaries are where load put them, and until when evenness leaves them there.
@@ -98,14 +98,14 @@ pub(super) enum GiveBack {
 }
 
 impl HotPartitions {
-    fn busy(&self, seat: Seat, now: Instant) -> Option<u64> {
-        let (at, load) = self.reported.get(&seat)?;
+    fn busy(&self, replica: Replica, now: Instant) -> Option<u64> {
+        let (at, load) = self.reported.get(&replica)?;
         (now - *at < KNOWN_FOR).then_some(u64::from(load.busy))
     }
 
     /// What a partition takes of a brick, in thousandths of a core.
-    fn load(&self, seat: Seat, partition: PartitionId) -> u64 {
-        let reported = self.reported.get(&seat);
+    fn load(&self, replica: Replica, partition: PartitionId) -> u64 {
+        let reported = self.reported.get(&replica);
         let found = reported.and_then(|(_, load)| {
             let mut all = load.partitions.iter();
             all.find(|it| it.partition == partition)
@@ -119,8 +119,8 @@ impl HotPartitions {
     }
 
     /// How busy a brick is, for a choice of one with room; one that has not reported it comes last.
-    pub(super) fn rank(&self, seat: Seat, now: Instant) -> u64 {
-        self.busy(seat, now).unwrap_or(1_000)
+    pub(super) fn rank(&self, replica: Replica, now: Instant) -> u64 {
+        self.busy(replica, now).unwrap_or(1_000)
     }
 
     /// A brick reports how busy it is.
@@ -131,8 +131,8 @@ impl HotPartitions {
         report: LoadReport,
         config: &ControlConfig,
     ) {
-        if config.hot.busy > 0 && catalog.is_current(report.seat) {
-            self.reported.insert(report.seat, (now, report.load));
+        if config.hot.busy > 0 && catalog.is_current(report.replica) {
+            self.reported.insert(report.replica, (now, report.load));
         }
     }
 
@@ -143,20 +143,22 @@ impl HotPartitions {
         }
         self.forget(now, catalog, config.hot_step());
         let bound = u64::from(config.hot.busy) * 10;
-        for (seat, (at, load)) in &self.reported {
+        for (replica, (at, load)) in &self.reported {
             let is_news = now - *at < NEWS_FOR;
             if is_news && u64::from(load.busy) >= bound {
-                self.busy_since.entry(*seat).or_insert(now);
+                self.busy_since.entry(*replica).or_insert(now);
             } else {
-                self.busy_since.remove(seat);
+                self.busy_since.remove(replica);
             }
         }
         self.check();
     }
 
     fn forget(&mut self, now: Instant, catalog: &Catalog, step: u64) {
-        self.reported.retain(|seat, _| catalog.is_current(*seat));
-        self.busy_since.retain(|seat, _| catalog.is_current(*seat));
+        self.reported
+            .retain(|replica, _| catalog.is_current(*replica));
+        self.busy_since
+            .retain(|replica, _| catalog.is_current(*replica));
         let reported = &self.reported;
         let is_hot = |partition: &PartitionId| {
             let mut all = reported.values().flat_map(|(_, load)| &load.partitions);
@@ -179,10 +181,10 @@ impl HotPartitions {
     }
 
     fn check(&self) {
-        for seat in self.busy_since.keys() {
+        for replica in self.busy_since.keys() {
             assert!(
-                self.reported.contains_key(seat),
-                "{seat} is too busy, and never reported it"
+                self.reported.contains_key(replica),
+                "{replica} is too busy, and never reported it"
             );
         }
     }
@@ -202,26 +204,31 @@ impl HotPartitions {
         let pause = config.hot_pause();
         let since = self.busy_since.iter();
         let is_long = |since: &Instant| now - *since >= pause;
-        let mut busy: Vec<Seat> = since
+        let mut busy: Vec<Replica> = since
             .filter(|(_, since)| is_long(since))
-            .map(|(seat, _)| *seat)
+            .map(|(replica, _)| *replica)
             .collect();
-        busy.sort_by_key(|seat| std::cmp::Reverse(self.busy(*seat, now)));
-        busy.into_iter().find_map(|seat| {
-            let hot = self.hottest(seat, catalog, view);
-            self.hand_off(seat, &hot, view, config)
-                .or_else(|| self.split_hot(now, seat, &hot))
+        busy.sort_by_key(|replica| std::cmp::Reverse(self.busy(*replica, now)));
+        busy.into_iter().find_map(|replica| {
+            let hot = self.hottest(replica, catalog, view);
+            self.hand_off(replica, &hot, view, config)
+                .or_else(|| self.split_hot(now, replica, &hot))
                 .or_else(|| {
-                    let hot = self.dominant(now, seat, &hot)?;
-                    let busy = self.busy(seat, now)?;
+                    let hot = self.dominant(now, replica, &hot)?;
+                    let busy = self.busy(replica, now)?;
                     self.lend(&hot, busy, catalog, view, requests, config)
                 })
         })
     }
 
     /// The partitions that take a brick's time, as far as they are stable: most first.
-    fn hottest<'a>(&self, seat: Seat, catalog: &'a Catalog, view: &LivenessView) -> Vec<Hot<'a>> {
-        let Some((_, reported)) = self.reported.get(&seat) else {
+    fn hottest<'a>(
+        &self,
+        replica: Replica,
+        catalog: &'a Catalog,
+        view: &LivenessView,
+    ) -> Vec<Hot<'a>> {
+        let Some((_, reported)) = self.reported.get(&replica) else {
             return Vec::new();
         };
         let find = |load: &PartitionLoad| {
@@ -247,16 +254,16 @@ impl HotPartitions {
     /// Lets another member lead a partition, where that makes the busier one of the two bricks less busy.
     fn hand_off(
         &mut self,
-        seat: Seat,
+        replica: Replica,
         hot: &[Hot<'_>],
         view: &LivenessView,
         config: &ControlConfig,
     ) -> Option<Change> {
         let now = view.now();
-        let busy = self.busy(seat, now)?;
+        let busy = self.busy(replica, now)?;
         let step = config.hot_step();
-        let mut best: Option<((u64, PartitionId, Seat), &Hot<'_>)> = None;
-        for it in hot.iter().filter(|it| it.group.primary == seat) {
+        let mut best: Option<((u64, PartitionId, Replica), &Hot<'_>)> = None;
+        for it in hot.iter().filter(|it| it.group.primary == replica) {
             let takes = u64::from(it.load.load);
             let others = it.group.backups.iter().copied();
             for to in others.filter(|to| takes >= step && !view.is_leaving(to.member.node)) {
@@ -275,9 +282,9 @@ impl HotPartitions {
         }
         let ((_, _, to), hot) = best?;
         let others = hot.group.in_sync().filter(|it| *it != to);
-        let ordered: Vec<Seat> = std::iter::once(to).chain(others).collect();
+        let ordered: Vec<Replica> = std::iter::once(to).chain(others).collect();
         assert_ne!(
-            to, seat,
+            to, replica,
             "a partition is handed over to the brick that leads it"
         );
         let proposal = Proposal::of(hot.table.id, hot.partition, hot.group, &ordered);
@@ -290,15 +297,15 @@ impl HotPartitions {
     }
 
     /// The partition that takes most of what its brick is busy.
-    fn dominant<'a>(&self, now: Instant, seat: Seat, hot: &[Hot<'a>]) -> Option<Hot<'a>> {
-        let busy = self.busy(seat, now)?;
+    fn dominant<'a>(&self, now: Instant, replica: Replica, hot: &[Hot<'a>]) -> Option<Hot<'a>> {
+        let busy = self.busy(replica, now)?;
         let first = hot.first()?;
         (u64::from(first.load.load) * 1_000 >= busy * HOT_SHARE).then_some(*first)
     }
 
     /// Splits the partition that takes most of what its brick is busy, if its load is of many slots.
-    fn split_hot(&self, now: Instant, seat: Seat, hot: &[Hot<'_>]) -> Option<Change> {
-        let hot = self.dominant(now, seat, hot)?;
+    fn split_hot(&self, now: Instant, replica: Replica, hot: &[Hot<'_>]) -> Option<Change> {
+        let hot = self.dominant(now, replica, hot)?;
         let is_useful = !hot.load.is_narrow && hot.depth < SPLIT_DEPTH_MAX;
         is_useful.then(|| {
             Change::Divide(Divide {
@@ -328,7 +335,7 @@ impl HotPartitions {
         if !may || is_full || (copies > 0 && !self.is_spread(hot.group, partition)) {
             return None;
         }
-        let has_room = |to: Seat| {
+        let has_room = |to: Replica| {
             let mut in_sync = hot.group.in_sync();
             let is_apart = in_sync.all(|it| it.member.node != to.member.node);
             let has = self.busy(to, view.now());
@@ -344,7 +351,7 @@ impl HotPartitions {
             "{partition} has {copies} extra copies"
         );
         let candidates = catalog.candidates();
-        candidates.iter().any(|it| has_room(it.seat)).then(|| {
+        candidates.iter().any(|it| has_room(it.replica)).then(|| {
             Change::SetExtras(vec![Extra {
                 table: hot.table.id,
                 partition,
@@ -355,7 +362,7 @@ impl HotPartitions {
 
     /// Whether a partition's backups take some of its load.
     fn is_spread(&self, group: &Group, partition: PartitionId) -> bool {
-        let load = |seat: Seat| self.load(seat, partition);
+        let load = |replica: Replica| self.load(replica, partition);
         let total: u64 = group.in_sync().map(load).sum();
         let led = load(group.primary);
         (total - led) * 1_000 >= total * USED_FROM
@@ -436,8 +443,8 @@ impl HotPartitions {
         let cool = halves.filter_map(|(table, [left, right])| {
             let (a, b) = (table.map.group(left)?, table.map.group(right)?);
             let load = |(partition, group): (PartitionId, &Group)| -> u64 {
-                let seats = group.in_sync();
-                seats.map(|seat| self.load(seat, partition)).sum()
+                let replicas = group.in_sync();
+                replicas.map(|replica| self.load(replica, partition)).sum()
             };
             let is_cool = load((left, a)) + load((right, b)) <= config.cool_below();
             let is_still = |(partition, group)| {
@@ -464,7 +471,7 @@ impl HotPartitions {
 
     /// Whether a partition's load would make no brick busy if one copy less took it.
     fn is_cool(&self, group: &Group, partition: PartitionId, config: &ControlConfig) -> bool {
-        let load = |seat: Seat| self.load(seat, partition);
+        let load = |replica: Replica| self.load(replica, partition);
         let total: u64 = group.in_sync().map(load).sum();
         let left = group.in_sync().count().saturating_sub(1).max(1) as u64;
         total / left <= config.cool_below()

@@ -3,7 +3,7 @@ use crate::ControlConfig;
 use crate::controller::testing::{World, first, ms};
 use crate::message::{LoadReport, SplitAsk};
 use brickyard_metadata::{BrickLoad, Cause, Change, Divide, Extra, PartitionLoad, SplitReady};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::PartitionId;
 use std::time::Duration;
 
@@ -57,13 +57,13 @@ fn run(world: &mut World, reports: &[Report], time: Duration) {
                     partitions: partitions.clone(),
                 }
             });
-            let seat = Seat {
+            let replica = Replica {
                 incarnation: world.nodes[node as usize].incarnation,
                 ..first(node)
             };
             world
                 .controller
-                .on_load(world.now, LoadReport { seat, load });
+                .on_load(world.now, LoadReport { replica, load });
         }
         world.promote_all();
         world.run(ms(200));
@@ -121,11 +121,11 @@ fn hot_partition_is_handed_over_to_a_copy_whose_brick_has_room() {
         secs(60),
     );
     assert_eq!(world.group().primary, backup);
-    let led = |seat: Seat| {
+    let led = |replica: Replica| {
         world
             .groups()
             .iter()
-            .filter(|it| it.primary == seat)
+            .filter(|it| it.primary == replica)
             .count()
     };
     assert!(led(first(0)) >= 2, "{}", led(first(0)));
@@ -413,12 +413,12 @@ fn partition_is_cool_whose_load_one_copy_less_would_hardly_notice() {
     let (partition, now) = (world.partition(), world.now);
     let group = world.group();
     let mut is_cool = |of_each: [u16; 2]| {
-        for (seat, load) in group.in_sync().zip(of_each) {
+        for (replica, load) in group.in_sync().zip(of_each) {
             let load = BrickLoad {
                 busy: 500,
                 partitions: vec![takes(partition, load)],
             };
-            world.controller.hot.reported.insert(seat, (now, load));
+            world.controller.hot.reported.insert(replica, (now, load));
         }
         let config = &world.config;
         world.controller.hot.is_cool(&group, partition, config)

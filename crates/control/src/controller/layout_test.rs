@@ -33,8 +33,8 @@ fn placed(placement: Placement) -> Change {
 fn counts(world: &World) -> [BTreeMap<u32, usize>; 2] {
     let mut counts = [BTreeMap::new(), BTreeMap::new()];
     for group in world.groups() {
-        for seat in group.in_sync() {
-            *counts[0].entry(seat.member.node.0).or_default() += 1;
+        for replica in group.in_sync() {
+            *counts[0].entry(replica.member.node.0).or_default() += 1;
         }
         *counts[1].entry(group.primary.member.node.0).or_default() += 1;
     }
@@ -57,7 +57,7 @@ fn catch_up(world: &mut World, time: Duration, least: usize) {
 /// Members by partition, the primary first, the others in order.
 fn members(world: &World) -> Vec<Vec<Member>> {
     let of = |group: &brickyard_routing::Group| {
-        let mut members: Vec<Member> = group.in_sync().map(|seat| seat.member).collect();
+        let mut members: Vec<Member> = group.in_sync().map(|replica| replica.member).collect();
         members[1..].sort();
         members
     };

@@ -12,15 +12,15 @@ use super::requests::Requests;
 use super::summaries::LogSummaries;
 use crate::config::ControlConfig;
 use brickyard_metadata::{NewLearners, Proposal};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use std::collections::BTreeSet;
 
 /// Takes a node that drains out of a partition, as soon as others hold it.
 pub(super) fn empty_node(case: &Case<'_>, holdings: &mut Holdings) -> Option<Proposal> {
     let group = case.group;
-    let (leaves, stays): (Vec<Seat>, Vec<Seat>) = group
+    let (leaves, stays): (Vec<Replica>, Vec<Replica>) = group
         .in_sync()
-        .partition(|seat| case.view.is_draining(seat.member.node));
+        .partition(|replica| case.view.is_draining(replica.member.node));
     if leaves.is_empty() || stays.is_empty() {
         return None;
     }
@@ -29,7 +29,7 @@ pub(super) fn empty_node(case: &Case<'_>, holdings: &mut Holdings) -> Option<Pro
         return Some(with_members(case, holdings, &stays));
     }
     // Without it writes would be refused: it stays as a backup for as long as it is there.
-    let all: Vec<Seat> = group.in_sync().collect();
+    let all: Vec<Replica> = group.in_sync().collect();
     let is_primary = leaves.contains(&group.primary);
     is_primary.then(|| with_members(case, holdings, &all))
 }
@@ -41,11 +41,11 @@ pub(super) fn lead_elsewhere(
     holdings: &mut Holdings,
 ) -> Option<Proposal> {
     let group = case.group;
-    let stays = |seat: &Seat| !case.view.is_leaving(seat.member.node);
-    if stays(&group.primary) || !group.in_sync().any(|seat| stays(&seat)) {
+    let stays = |replica: &Replica| !case.view.is_leaving(replica.member.node);
+    if stays(&group.primary) || !group.in_sync().any(|replica| stays(&replica)) {
         return None;
     }
-    let (next, others): (Vec<Seat>, Vec<Seat>) = group.in_sync().partition(stays);
+    let (next, others): (Vec<Replica>, Vec<Replica>) = group.in_sync().partition(stays);
     Some(hand_over(case, placement, holdings, &next, &others))
 }
 
@@ -59,15 +59,15 @@ pub(super) fn drop_surplus(
     let group = case.group;
     let wanted = case.copies_wanted();
     let staying = case.copies_staying();
-    let leaving = |seat: &Seat| case.view.is_leaving(seat.member.node);
-    let rank = |seat: &Seat| {
-        let is_primary = *seat == group.primary;
+    let leaving = |replica: &Replica| case.view.is_leaving(replica.member.node);
+    let rank = |replica: &Replica| {
+        let is_primary = *replica == group.primary;
         (
-            leaving(seat),
-            !placement.wants(case.partition, seat.member),
+            leaving(replica),
+            !placement.wants(case.partition, replica.member),
             !is_primary,
-            holdings.members(seat.member),
-            seat.member,
+            holdings.members(replica.member),
+            replica.member,
         )
     };
     let out = group.in_sync().max_by_key(rank)?;
@@ -75,7 +75,7 @@ pub(super) fn drop_surplus(
     if !is_surplus {
         return None;
     }
-    let left: Vec<Seat> = group.in_sync().filter(|seat| *seat != out).collect();
+    let left: Vec<Replica> = group.in_sync().filter(|replica| *replica != out).collect();
     // Writes need so many.
     let least = usize::from(case.table.attributes.min_in_sync).max(1);
     if left.len() < least {
@@ -89,15 +89,17 @@ pub(super) fn drop_surplus(
 }
 
 /// Learners that should stay: they are live, and there is a place for them.
-fn wanted_learners(case: &Case<'_>, placement: &Placement) -> Vec<Seat> {
-    let is_good = |seat: &Seat| case.view.is_live(*seat) && !case.view.is_leaving(seat.member.node);
-    let is_planned = |seat: &Seat| placement.wants(case.partition, seat.member);
+fn wanted_learners(case: &Case<'_>, placement: &Placement) -> Vec<Replica> {
+    let is_good = |replica: &Replica| {
+        case.view.is_live(*replica) && !case.view.is_leaving(replica.member.node)
+    };
+    let is_planned = |replica: &Replica| placement.wants(case.partition, replica.member);
     let learners = case.group.learners.iter().copied();
-    let mut learners: Vec<Seat> = learners.filter(is_good).collect();
+    let mut learners: Vec<Replica> = learners.filter(is_good).collect();
     let missing = case.copies_wanted().saturating_sub(case.copies_staying());
     // One that will take another one's place comes beside those that are missing.
-    learners.sort_by_key(|seat| !is_planned(seat));
-    let planned = learners.iter().filter(|seat| is_planned(seat));
+    learners.sort_by_key(|replica| !is_planned(replica));
+    let planned = learners.iter().filter(|replica| is_planned(replica));
     let planned = planned.count().min(1);
     learners.truncate(missing.max(planned));
     learners
@@ -117,11 +119,11 @@ pub(super) fn dismiss_learners(
     let wanted = wanted_learners(case, placement);
     let mut learners = case.group.learners.iter();
     let may_come_again =
-        learners.any(|seat| !wanted.contains(seat) && case.catalog.is_current(*seat));
+        learners.any(|replica| !wanted.contains(replica) && case.catalog.is_current(*replica));
     if !may_come_again {
         return None;
     }
-    let in_sync: Vec<Seat> = case.group.in_sync().collect();
+    let in_sync: Vec<Replica> = case.group.in_sync().collect();
     let mut proposal = with_members(case, holdings, &in_sync);
     proposal.learners = wanted;
     Some(proposal)
@@ -145,16 +147,16 @@ impl LearnerChoice<'_> {
         let staying = case.copies_staying();
         let mut learners = wanted_learners(case, self.placement);
         while staying + learners.len() < wanted {
-            let Some(seat) = self.choose(case, &learners) else {
+            let Some(replica) = self.choose(case, &learners) else {
                 break;
             };
             assert!(
-                !learners.contains(&seat),
-                "{seat} learns {} twice",
+                !learners.contains(&replica),
+                "{replica} learns {} twice",
                 case.partition
             );
-            self.holdings.learn(group.primary.member, seat);
-            learners.push(seat);
+            self.holdings.learn(group.primary.member, replica);
+            learners.push(replica);
         }
         if learners == group.learners {
             return None;
@@ -167,17 +169,18 @@ impl LearnerChoice<'_> {
         })
     }
 
-    fn choose(&mut self, case: &Case<'_>, learners: &[Seat]) -> Option<Seat> {
+    fn choose(&mut self, case: &Case<'_>, learners: &[Replica]) -> Option<Replica> {
         let group = case.group;
         let members = group.in_sync().chain(learners.iter().copied());
-        let nodes: BTreeSet<NodeId> = members.map(|seat| seat.member.node).collect();
-        let is_free = |seat: &Seat| self.holdings.learning(*seat) < self.config.learners_per_brick;
+        let nodes: BTreeSet<NodeId> = members.map(|replica| replica.member.node).collect();
+        let is_free =
+            |replica: &Replica| self.holdings.learning(*replica) < self.config.learners_per_brick;
         let candidates = who_may_learn(case, self.requests, &nodes).filter(is_free);
-        let candidates: Vec<Seat> = candidates.collect();
+        let candidates: Vec<Replica> = candidates.collect();
         // What bricks hold has to be known before one copies everything.
         let patience = self.config.lease * 2;
         let mut awaited = candidates.clone();
-        awaited.retain(|seat| self.summaries.is_awaited(*seat, case.now(), patience));
+        awaited.retain(|replica| self.summaries.is_awaited(*replica, case.now(), patience));
         if !awaited.is_empty() {
             self.summaries.want(awaited);
             return None;
@@ -191,22 +194,22 @@ impl LearnerChoice<'_> {
         let may_return = can_wait && others.any(|node| case.view.may_return(node));
         let zone = |node: NodeId| case.catalog.node(node)?.registration.zone.as_deref();
         let zones: BTreeSet<&str> = nodes.iter().filter_map(|node| zone(*node)).collect();
-        let holds = |seat: &Seat| {
-            let summary = self.summaries.summary(*seat, case.partition).flatten();
+        let holds = |replica: &Replica| {
+            let summary = self.summaries.summary(*replica, case.partition).flatten();
             summary.is_some_and(|summary| summary.generation == group.generation)
         };
-        let is_planned = |seat: &Seat| self.placement.wants(case.partition, seat.member);
+        let is_planned = |replica: &Replica| self.placement.wants(case.partition, replica.member);
         // One that is only read from goes where there is time for it.
         let is_extra = case.copies_staying() + learners.len() >= case.copies_asked();
-        let rank = |seat: &Seat| {
-            let member = seat.member;
+        let rank = |replica: &Replica| {
+            let member = replica.member;
             let zone = zone(member.node);
-            let busy = is_extra.then(|| self.hot.rank(*seat, case.now()));
+            let busy = is_extra.then(|| self.hot.rank(*replica, case.now()));
             (
                 busy,
                 zone.is_some_and(|zone| zones.contains(zone)),
-                !holds(seat),
-                !is_planned(seat),
+                !holds(replica),
+                !is_planned(replica),
                 !self.holdings.has_room(member),
                 !self.holdings.are_partners(group.primary.member, member),
                 self.holdings.members(member),
@@ -217,8 +220,8 @@ impl LearnerChoice<'_> {
         let can_wait = can_wait && group.in_sync().count() >= case.copies_wanted();
         let candidates = candidates.into_iter();
         let chosen = candidates
-            .filter(|seat| !may_return || holds(seat))
-            .filter(|seat| !can_wait || is_planned(seat));
+            .filter(|replica| !may_return || holds(replica))
+            .filter(|replica| !can_wait || is_planned(replica));
         chosen.min_by_key(rank)
     }
 }
@@ -228,15 +231,15 @@ fn who_may_learn<'a>(
     case: &'a Case<'_>,
     requests: &'a Requests,
     but: &'a BTreeSet<NodeId>,
-) -> impl Iterator<Item = Seat> + 'a {
-    let candidates = case.catalog.candidates().into_iter().map(|it| it.seat);
-    candidates.filter(|seat| {
-        let node = seat.member.node;
-        case.view.is_leased(*seat)
+) -> impl Iterator<Item = Replica> + 'a {
+    let candidates = case.catalog.candidates().into_iter().map(|it| it.replica);
+    candidates.filter(|replica| {
+        let node = replica.member.node;
+        case.view.is_leased(*replica)
             && !case.view.is_leaving(node)
             && case.table.layout.admits(node)
             && !but.contains(&node)
-            && !requests.is_barred(case.partition, seat.member)
+            && !requests.is_barred(case.partition, replica.member)
     })
 }
 

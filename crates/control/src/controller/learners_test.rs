@@ -1,4 +1,4 @@
-use crate::controller::testing::{TABLE, World, first, ms, seat};
+use crate::controller::testing::{TABLE, World, first, ms, replica};
 use crate::message::{DrainAsk, EvictAsk, LogSummary, ToNode};
 use brickyard_metadata::{Alteration, Change, NewLearners, NodeAlteration};
 use brickyard_routing::NodeId;
@@ -104,7 +104,7 @@ fn more_replicas_are_learned_then_promoted() {
     }
     catch_up(&mut world, ms(3_000));
     for group in world.groups() {
-        let nodes: BTreeSet<NodeId> = group.in_sync().map(|seat| seat.member.node).collect();
+        let nodes: BTreeSet<NodeId> = group.in_sync().map(|replica| replica.member.node).collect();
         assert_eq!((nodes.len(), group.learners.len()), (3, 0));
     }
 }
@@ -142,9 +142,9 @@ fn node_that_comes_back_learns_what_it_held_at_once() {
     world.run_until(|world| world.group().view == View(2));
     world.run(ms(2_000));
     assert_eq!(world.group().learners, [], "its place is kept");
-    world.nodes[node as usize].claims = vec![LogSummary {
+    world.nodes[node as usize].summaries = vec![LogSummary {
         is_complete: true,
-        ..world.claim((1, 9))
+        ..world.summary((1, 9))
     }];
     let again = world.restart(node);
     world.run(ms(1_000));
@@ -158,7 +158,7 @@ fn node_that_stays_away_is_replaced() {
     let members: BTreeSet<u32> = world
         .in_sync()
         .iter()
-        .map(|seat| seat.member.node.0)
+        .map(|replica| replica.member.node.0)
         .collect();
     let spare = (0..4).find(|node| !members.contains(node)).unwrap();
     let lost = world.in_sync()[1].member.node.0;
@@ -189,7 +189,10 @@ fn copies_go_to_other_zones() {
     world.change(replicas(2));
     catch_up(&mut world, ms(3_000));
     for group in world.groups() {
-        let zones: BTreeSet<u32> = group.in_sync().map(|seat| seat.member.node.0 / 2).collect();
+        let zones: BTreeSet<u32> = group
+            .in_sync()
+            .map(|replica| replica.member.node.0 / 2)
+            .collect();
         assert_eq!(zones.len(), 2, "{group:?}");
     }
 }
@@ -296,7 +299,9 @@ fn node_without_weight_is_emptied() {
     catch_up(&mut world, Duration::from_secs(5));
     for group in world.groups() {
         assert!(
-            group.members().all(|seat| seat.member.node != NodeId(1)),
+            group
+                .members()
+                .all(|replica| replica.member.node != NodeId(1)),
             "{group:?}"
         );
         assert_eq!(group.backups.len(), 1);
@@ -316,7 +321,11 @@ fn node_that_drains_loses_its_partitions_and_learns_none() {
     }
     assert_eq!(drain(&mut world, 1).remaining, 0);
     for group in world.groups() {
-        assert!(group.members().all(|seat| seat.member.node != NodeId(1)));
+        assert!(
+            group
+                .members()
+                .all(|replica| replica.member.node != NodeId(1))
+        );
         assert_eq!(group.in_sync().count(), 2);
     }
     // It changed its mind, or has stopped asking: it gets everything back.
@@ -406,7 +415,7 @@ fn drained_life_is_over_with_the_next_registration() {
     let again = world.restart(1);
     world.run(ms(1_000));
     assert_eq!(world.group().learners, [again]);
-    assert_eq!(seat(1, 4).member.brick, BrickId(0));
+    assert_eq!(replica(1, 4).member.brick, BrickId(0));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::message::{
 };
 use crate::output::ControlOutput;
 use brickyard_metadata::{Catalog, CatalogVersion};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{Incarnation, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Leases {
     keeper: LeaseKeeper,
     /// Bricks that may act without a lease until they act by this version.
-    exempt: BTreeMap<Seat, CatalogVersion>,
+    exempt: BTreeMap<Replica, CatalogVersion>,
     /// When voters were last asked when they heard an earlier leader.
     queried_at: Option<Instant>,
 }
@@ -64,7 +64,8 @@ impl Leases {
             self.exempt_lone_voter(catalog);
         }
         // A former life is over: this process has its directory, and a copy of that would be a majority by itself.
-        self.exempt.retain(|seat, _| catalog.is_current(*seat));
+        self.exempt
+            .retain(|replica, _| catalog.is_current(*replica));
         self.keeper.forget(now, catalog);
         self.check();
     }
@@ -77,8 +78,8 @@ impl Leases {
         let Some(node) = catalog.node(self.me()) else {
             return;
         };
-        let seats = node.bricks().map(|member| node.seat(member.brick));
-        self.exempt = seats.map(|seat| (seat, version)).collect();
+        let replicas = node.bricks().map(|member| node.replica(member.brick));
+        self.exempt = replicas.map(|replica| (replica, version)).collect();
     }
 
     /// The voters, by the log as it is now.
@@ -111,7 +112,7 @@ impl Leases {
         let is_new = self.keeper.on_request(now, request);
         let keeper = &self.keeper;
         self.exempt
-            .retain(|seat, version| keeper.state(*seat).stopped < *version);
+            .retain(|replica, version| keeper.state(*replica).stopped < *version);
         is_new
     }
 
@@ -121,7 +122,7 @@ impl Leases {
         &mut self,
         token: RoundToken,
         catalog: &Catalog,
-        stops: &BTreeMap<Seat, u64>,
+        stops: &BTreeMap<Replica, u64>,
         outbox: &mut Outbox,
     ) {
         for (node, grant) in self.keeper.on_quorum(token, catalog, stops) {
@@ -166,18 +167,18 @@ impl Leases {
     }
 
     /// Whether no process acts on a lease of that brick any more, nor without one.
-    pub(super) fn has_run_out(&self, seat: Seat, now: Instant) -> bool {
-        !self.exempt.contains_key(&seat) && self.keeper.has_run_out(seat, now)
+    pub(super) fn has_run_out(&self, replica: Replica, now: Instant) -> bool {
+        !self.exempt.contains_key(&replica) && self.keeper.has_run_out(replica, now)
     }
 
     /// Whether the brick has a lease of this leader.
-    pub(super) fn is_granted(&self, seat: Seat, now: Instant) -> bool {
-        self.keeper.is_granted(seat, now)
+    pub(super) fn is_granted(&self, replica: Replica, now: Instant) -> bool {
+        self.keeper.is_granted(replica, now)
     }
 
     /// The brick's last reported state.
-    pub(super) fn state(&self, seat: Seat) -> BrickState {
-        self.keeper.state(seat)
+    pub(super) fn state(&self, replica: Replica) -> BrickState {
+        self.keeper.state(replica)
     }
 
     /// When a node last asked in that life, if it ever asked this leader.
@@ -191,8 +192,8 @@ impl Leases {
     }
 
     fn check(&self) {
-        for seat in self.exempt.keys() {
-            assert_eq!(seat.member.node, self.me(), "{seat} needs a lease");
+        for replica in self.exempt.keys() {
+            assert_eq!(replica.member.node, self.me(), "{replica} needs a lease");
         }
     }
 }

@@ -13,7 +13,7 @@ use super::drains::{Drains, LogEnds};
 use super::leases::Leases;
 use crate::config::ControlConfig;
 use brickyard_metadata::{Catalog, Node};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{Incarnation, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +32,8 @@ pub(super) struct Liveness {
 #[derive(Debug)]
 pub(super) struct LivenessView {
     now: Instant,
-    live: BTreeSet<Seat>,
-    leased: BTreeSet<Seat>,
+    live: BTreeSet<Replica>,
+    leased: BTreeSet<Replica>,
     /// The nodes that hold partitions and go on doing so.
     staying: BTreeSet<NodeId>,
     draining: BTreeSet<NodeId>,
@@ -123,12 +123,12 @@ impl Liveness {
         for node in catalog.nodes() {
             let is_new = self.is_new(node, now, config);
             for member in node.bricks() {
-                let seat = node.seat(member.brick);
-                if leases.is_granted(seat, now) {
-                    view.leased.insert(seat);
+                let replica = node.replica(member.brick);
+                if leases.is_granted(replica, now) {
+                    view.leased.insert(replica);
                 }
-                if is_new || !leases.has_run_out(seat, now) {
-                    view.live.insert(seat);
+                if is_new || !leases.has_run_out(replica, now) {
+                    view.live.insert(replica);
                 }
             }
             if node.weight() > 0 && !self.drains.contains(node.id) {
@@ -193,24 +193,24 @@ impl LivenessView {
 
     /// The bricks that count as members that can be relied on: in their present life, with a lease, or not known for long
     /// enough to be given up.
-    pub(super) const fn live(&self) -> &BTreeSet<Seat> {
+    pub(super) const fn live(&self) -> &BTreeSet<Replica> {
         &self.live
     }
 
     /// See [`Self::live`].
-    pub(super) fn is_live(&self, seat: Seat) -> bool {
-        self.live.contains(&seat)
+    pub(super) fn is_live(&self, replica: Replica) -> bool {
+        self.live.contains(&replica)
     }
 
     /// Whether a brick has a lease of this leader: only such a one is given something to do.
-    pub(super) fn is_leased(&self, seat: Seat) -> bool {
-        self.leased.contains(&seat)
+    pub(super) fn is_leased(&self, replica: Replica) -> bool {
+        self.leased.contains(&replica)
     }
 
     /// Whether some brick of a node is live.
     pub(super) fn is_node_live(&self, node: &Node) -> bool {
         let mut bricks = node.bricks();
-        bricks.any(|member| self.is_live(node.seat(member.brick)))
+        bricks.any(|member| self.is_live(node.replica(member.brick)))
     }
 
     /// Whether a node should hold nothing from now on.
@@ -236,7 +236,7 @@ impl LivenessView {
     /// Whether a node is away, or has only just come, and what it holds may be spared a copy.
     pub(super) fn may_return(&self, node: &Node) -> bool {
         let mut bricks = node.bricks();
-        let is_away = bricks.all(|member| !self.is_leased(node.seat(member.brick)));
+        let is_away = bricks.all(|member| !self.is_leased(node.replica(member.brick)));
         is_away && !self.lost.contains(&node.id) && !self.is_leaving(node.id)
     }
 

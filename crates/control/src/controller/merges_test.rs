@@ -1,7 +1,7 @@
 use crate::controller::testing::{World, first, ms};
 use crate::message::{LogSummary, RestAsk, SplitAsk};
 use brickyard_metadata::{Change, Proposal, Rest, SplitReady};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::{Durability, Op, PartitionId, View};
 
 /// The first two of a table's partitions, which came from one of three members and were never moved.
@@ -44,7 +44,7 @@ fn merge(world: &mut World) {
     });
 }
 
-fn answer(world: &World, partition: PartitionId, primary: Seat) -> RestAsk {
+fn answer(world: &World, partition: PartitionId, primary: Replica) -> RestAsk {
     let (view, begun_at) = world.catalog.rest_of(partition).unwrap();
     RestAsk {
         primary,
@@ -84,8 +84,8 @@ fn siblings_that_different_bricks_lead_are_led_by_one_first() {
     let [left, right] = siblings(&world);
     let table = world.catalog.table("t").unwrap();
     let group = table.map.group(right).unwrap();
-    let seats = [first(1), first(0), first(2)];
-    let elsewhere = Proposal::of(table.id, right, group, &seats);
+    let replicas = [first(1), first(0), first(2)];
+    let elsewhere = Proposal::of(table.id, right, group, &replicas);
     world.change(Change::from(vec![elsewhere]));
     world.run_until(World::is_settled);
     merge(&mut world);
@@ -133,16 +133,19 @@ fn report_from_before_a_merge_is_asked_for_again() {
         node.is_up = false;
     }
     world.run(ms(2_000));
-    let claim = LogSummary {
+    let summary = LogSummary {
         durability: Durability::Fsync,
-        ..world.claim((2, 9))
+        ..world.summary((2, 9))
     };
-    let of_half = |partition| LogSummary { partition, ..claim };
-    world.nodes[0].claims = halves.map(of_half).to_vec();
+    let of_half = |partition| LogSummary {
+        partition,
+        ..summary
+    };
+    world.nodes[0].summaries = halves.map(of_half).to_vec();
     let risen = world.restart(0);
     world.run(ms(1_000));
     assert_eq!(world.group().view, View(3), "nothing is known of the whole");
-    world.nodes[0].claims = vec![claim];
+    world.nodes[0].summaries = vec![summary];
     world.run(ms(1_000));
     assert_eq!(
         (world.group().view, world.group().primary),

@@ -21,7 +21,7 @@ use super::requests::Requests;
 use super::sizing::Sizing;
 use crate::config::ControlConfig;
 use brickyard_metadata::{Catalog, NewLearners};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::PartitionId;
 use std::collections::BTreeSet;
 
@@ -70,18 +70,20 @@ impl Moves<'_> {
                     partition,
                     group,
                 };
-                if let Some(seat) = self.next_member(&case) {
+                if let Some(replica) = self.next_member(&case) {
                     assert!(
-                        group.members().all(|it| it.member.node != seat.member.node),
-                        "{seat} learns {partition}, which its node holds"
+                        group
+                            .members()
+                            .all(|it| it.member.node != replica.member.node),
+                        "{replica} learns {partition}, which its node holds"
                     );
-                    self.holdings.learn(group.primary.member, seat);
+                    self.holdings.learn(group.primary.member, replica);
                     findings.is_busy = true;
                     decisions.learners.push(NewLearners {
                         table: table.id,
                         partition,
                         view: group.view,
-                        learners: vec![seat],
+                        learners: vec![replica],
                     });
                 }
             }
@@ -89,7 +91,7 @@ impl Moves<'_> {
     }
 
     /// The brick that should learn a partition next, to take another one's place in it.
-    fn next_member(&self, case: &Case<'_>) -> Option<Seat> {
+    fn next_member(&self, case: &Case<'_>) -> Option<Replica> {
         let (catalog, partition, group) = (case.catalog, case.partition, case.group);
         let asked = catalog.copies_wanted(case.table, partition);
         let is_quiet = group.change.is_none()
@@ -100,22 +102,22 @@ impl Moves<'_> {
         if !is_quiet || group.in_sync().count() > asked {
             return None;
         }
-        let is_apart = |seat: &Seat| {
+        let is_apart = |replica: &Replica| {
             let mut members = group.in_sync();
-            members.all(|it| it.member.node != seat.member.node)
+            members.all(|it| it.member.node != replica.member.node)
         };
-        let may_learn = |seat: &Seat| {
-            case.view.is_leased(*seat)
-                && is_apart(seat)
-                && !self.requests.is_barred(partition, seat.member)
-                && self.holdings.learning(*seat) < self.config.learners_per_brick
+        let may_learn = |replica: &Replica| {
+            case.view.is_leased(*replica)
+                && is_apart(replica)
+                && !self.requests.is_barred(partition, replica.member)
+                && self.holdings.learning(*replica) < self.config.learners_per_brick
         };
         let target = self.placement.target(partition).iter();
-        let mut seats = target.filter_map(|member| {
+        let mut replicas = target.filter_map(|member| {
             let node = catalog.node(member.node)?;
-            Some(node.seat(member.brick))
+            Some(node.replica(member.brick))
         });
-        seats.find(may_learn)
+        replicas.find(may_learn)
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::controller::testing::{World, first, ms};
 use brickyard_metadata::{Change, Decisions, Ground, NodeAlteration};
-use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_routing::{Member, NodeId, Replica};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ fn led(world: &World) -> BTreeMap<u32, usize> {
     count(world.groups().iter().map(|group| group.primary))
 }
 
-fn count(seats: impl Iterator<Item = Seat>) -> BTreeMap<u32, usize> {
+fn count(replicas: impl Iterator<Item = Replica>) -> BTreeMap<u32, usize> {
     let mut counts = BTreeMap::new();
-    for seat in seats {
-        *counts.entry(seat.member.node.0).or_default() += 1;
+    for replica in replicas {
+        *counts.entry(replica.member.node.0).or_default() += 1;
     }
     counts
 }

@@ -135,8 +135,8 @@ fn check(decisions: &Decisions) {
     for proposal in &decisions.proposals {
         let members = proposal.in_sync().chain(proposal.learners.iter().copied());
         let mut nodes = BTreeSet::new();
-        for seat in members {
-            let is_apart = nodes.insert(seat.member.node);
+        for replica in members {
+            let is_apart = nodes.insert(replica.member.node);
             assert!(
                 is_apart,
                 "{} twice on a node: {proposal:?}",

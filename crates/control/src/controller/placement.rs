@@ -12,7 +12,7 @@ use super::colocation::Colocation;
 use super::liveness::LivenessView;
 use crate::config::ControlConfig;
 use brickyard_metadata::{Catalog, Pairs, Plan};
-use brickyard_routing::{Member, NodeId, Seat};
+use brickyard_routing::{Member, NodeId, Replica};
 use brickyard_types::PartitionId;
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ impl Placement {
     }
 
     /// Whether a learner may become in-sync: there is a place for it still, or it will take another one's.
-    pub(super) fn has_place(&self, case: &Case<'_>, learner: Seat) -> bool {
+    pub(super) fn has_place(&self, case: &Case<'_>, learner: Replica) -> bool {
         let is_wanted = case.is_under_replicated() || self.wants(case.partition, learner.member);
         is_wanted && !case.view.is_leaving(learner.member.node)
     }

@@ -25,7 +25,7 @@ pub(super) struct LogRecovery {
 impl LogRecovery {
     /// A brick reports what it holds. Returns whether the report counts.
     pub(super) fn on_report(&mut self, catalog: &Catalog, report: LogReport) -> bool {
-        let is_current = catalog.is_current(report.seat);
+        let is_current = catalog.is_current(report.replica);
         if is_current {
             self.summaries.add(catalog, report);
         }
@@ -72,6 +72,6 @@ pub(super) fn is_served(
     group: &Group,
     view: &LivenessView,
 ) -> bool {
-    let is_unloaded = table.is_parked(partition);
-    !is_unloaded && group.in_sync().any(|seat| view.is_live(seat))
+    let is_unloaded = table.is_suspended(partition);
+    !is_unloaded && group.in_sync().any(|replica| view.is_live(replica))
 }

@@ -13,7 +13,7 @@
 use super::case::Case;
 use crate::message::{LogSummary, ReturnReport};
 use brickyard_metadata::{Catalog, CatalogVersion};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::{Instant, PartitionId, TableId};
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct Returned {
 struct Summaries {
     /// When the first of them came.
     since: Instant,
-    by_seat: BTreeMap<Seat, LogSummary>,
+    by_replica: BTreeMap<Replica, LogSummary>,
 }
 
 impl Reloads {
@@ -40,7 +40,7 @@ impl Reloads {
     pub(super) fn add(&mut self, now: Instant, catalog: &Catalog, report: ReturnReport) {
         let table = catalog.table_by_id(report.table);
         let is_of_now = table.is_some_and(|it| it.return_since() == Some(report.since));
-        if !is_of_now || !catalog.is_current(report.seat) {
+        if !is_of_now || !catalog.is_current(report.replica) {
             return;
         }
         let fresh = || Returned {
@@ -52,14 +52,14 @@ impl Reloads {
             *returned = fresh();
         }
         let is_unloaded =
-            |summary: &LogSummary| table.is_some_and(|it| it.is_parked(summary.partition));
+            |summary: &LogSummary| table.is_some_and(|it| it.is_suspended(summary.partition));
         for summary in report.summaries.into_iter().filter(is_unloaded) {
             let summaries = returned.summaries.entry(summary.partition);
             let summaries = summaries.or_insert_with(|| Summaries {
                 since: now,
-                by_seat: BTreeMap::new(),
+                by_replica: BTreeMap::new(),
             });
-            summaries.by_seat.insert(report.seat, summary);
+            summaries.by_replica.insert(report.replica, summary);
         }
     }
 
@@ -71,9 +71,9 @@ impl Reloads {
             table.is_some_and(|table| {
                 returned.summaries.retain(|partition, summaries| {
                     summaries
-                        .by_seat
-                        .retain(|seat, _| catalog.is_current(*seat));
-                    table.is_parked(*partition) && !summaries.by_seat.is_empty()
+                        .by_replica
+                        .retain(|replica, _| catalog.is_current(*replica));
+                    table.is_suspended(*partition) && !summaries.by_replica.is_empty()
                 });
                 true
             })
@@ -81,8 +81,8 @@ impl Reloads {
     }
 
     /// What a brick found of an unloaded partition; `None` if it has not reported it for this return.
-    pub(super) fn summary(&self, case: &Case<'_>, seat: Seat) -> Option<LogSummary> {
-        self.summaries(case)?.by_seat.get(&seat).copied()
+    pub(super) fn summary(&self, case: &Case<'_>, replica: Replica) -> Option<LogSummary> {
+        self.summaries(case)?.by_replica.get(&replica).copied()
     }
 
     /// When the first report of it came.

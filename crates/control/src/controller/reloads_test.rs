@@ -1,7 +1,7 @@
-use crate::controller::testing::{TABLE, World, first, ms, seat};
+use crate::controller::testing::{TABLE, World, first, ms, replica};
 use crate::message::{DrainAsk, LogSummary, ReturnReport, ToNode};
 use brickyard_metadata::{CatalogVersion, Change, TableEntry};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
 
@@ -30,23 +30,23 @@ fn table(world: &World) -> &TableEntry {
 }
 
 /// The brick has read its log, which ends so.
-fn read(world: &mut World, seat: Seat, since: CatalogVersion, claim: LogSummary) {
+fn read(world: &mut World, replica: Replica, since: CatalogVersion, summary: LogSummary) {
     let report = ReturnReport {
-        seat,
+        replica,
         table: TABLE,
         since,
-        summaries: vec![claim],
+        summaries: vec![summary],
     };
     world.controller.on_returned(world.now, report);
     world.run(ms(1_000));
 }
 
-fn members(world: &World) -> [Seat; 2] {
+fn members(world: &World) -> [Replica; 2] {
     world.in_sync().try_into().unwrap()
 }
 
-fn is_parked(world: &World) -> bool {
-    table(world).is_parked(world.partition())
+fn is_suspended(world: &World) -> bool {
+    table(world).is_suspended(world.partition())
 }
 
 #[test]
@@ -72,15 +72,15 @@ fn highest_log_leads_and_the_others_learn_in_that_very_view() {
     let mut world = offline(Durability::Log);
     let since = online(&mut world);
     let [a, b] = members(&world);
-    let claim = world.claim((1, 9));
-    read(&mut world, a, since, claim);
-    assert!(is_parked(&world), "the other one reads still");
-    let claim = world.claim((1, 10));
-    read(&mut world, b, since, claim);
+    let summary = world.summary((1, 9));
+    read(&mut world, a, since, summary);
+    assert!(is_suspended(&world), "the other one reads still");
+    let summary = world.summary((1, 10));
+    read(&mut world, b, since, summary);
     let group = world.group();
     assert_eq!((group.view, group.primary), (View(2), b));
     assert_eq!((group.backups, group.learners), (vec![], vec![a]));
-    assert!(!is_parked(&world));
+    assert!(!is_suspended(&world));
 }
 
 /// Where the logs agree nothing is handed over for it.
@@ -89,9 +89,9 @@ fn former_primary_leads_again_where_logs_agree() {
     let mut world = offline(Durability::Log);
     let since = online(&mut world);
     let [a, b] = members(&world);
-    let claim = world.claim((1, 9));
-    read(&mut world, b, since, claim);
-    read(&mut world, a, since, claim);
+    let summary = world.summary((1, 9));
+    read(&mut world, b, since, summary);
+    read(&mut world, a, since, summary);
     assert_eq!(world.group().primary, a);
     assert_eq!(world.group().learners, [b]);
 }
@@ -103,15 +103,15 @@ fn one_log_is_enough_when_nobody_else_is_there_or_reads_for_long() {
     world.nodes[a.member.node.0 as usize].is_up = false;
     world.run(ms(3_000));
     let since = online(&mut world);
-    let claim = world.claim((1, 9));
-    read(&mut world, b, since, claim);
+    let summary = world.summary((1, 9));
+    read(&mut world, b, since, summary);
     assert_eq!(world.group().primary, b);
     assert_eq!(world.group().learners, [], "nobody else is there");
     let mut world = offline(Durability::Log);
     let since = online(&mut world);
     let [a, b] = members(&world);
-    read(&mut world, b, since, claim);
-    assert!(is_parked(&world));
+    read(&mut world, b, since, summary);
+    assert!(is_suspended(&world));
     world.run(ms(4_000));
     assert_eq!(world.group().primary, b);
     // It reads still, and is not forgotten for that.
@@ -128,15 +128,15 @@ fn log_whose_end_may_be_lost_waits_for_the_other_one() {
     let restarted = world.restart(b.member.node.0);
     world.run(ms(3_000));
     let since = online(&mut world);
-    let mut claim = world.claim((1, 9));
-    claim.is_tail_sure = false;
-    read(&mut world, restarted, since, claim);
+    let mut summary = world.summary((1, 9));
+    summary.is_tail_sure = false;
+    read(&mut world, restarted, since, summary);
     world.run(Duration::from_secs(30));
-    assert!(is_parked(&world));
+    assert!(is_suspended(&world));
     world.nodes[a.member.node.0 as usize].is_up = true;
     world.run(ms(1_000));
-    let claim = world.claim((1, 10));
-    read(&mut world, a, since, claim);
+    let summary = world.summary((1, 10));
+    read(&mut world, a, since, summary);
     assert_eq!(world.group().primary, a);
     assert_eq!(world.group().learners, [restarted]);
 }
@@ -147,11 +147,11 @@ fn log_that_lacks_something_does_not_lead() {
     let mut world = offline(Durability::Log);
     let since = online(&mut world);
     let [a, b] = members(&world);
-    let mut claim = world.claim((1, 20));
-    claim.is_complete = false;
-    read(&mut world, a, since, claim);
-    let claim = world.claim((1, 9));
-    read(&mut world, b, since, claim);
+    let mut summary = world.summary((1, 20));
+    summary.is_complete = false;
+    read(&mut world, a, since, summary);
+    let summary = world.summary((1, 9));
+    read(&mut world, b, since, summary);
     assert_eq!(world.group().primary, b);
 }
 
@@ -161,15 +161,15 @@ fn what_was_said_for_another_return_does_not_count() {
     let mut world = offline(Durability::Log);
     let [a, b] = members(&world);
     // Before it went offline, to somebody who asked.
-    let mut early = world.claim((1, 3));
+    let mut early = world.summary((1, 3));
     early.committed = Op(3);
-    for seat in [a, b] {
-        world.nodes[seat.member.node.0 as usize].claims = vec![early];
+    for replica in [a, b] {
+        world.nodes[replica.member.node.0 as usize].summaries = vec![early];
     }
     let first = online(&mut world);
     read(&mut world, a, CatalogVersion(first.0 - 1), early);
     world.run(Duration::from_secs(10));
-    assert!(is_parked(&world));
+    assert!(is_suspended(&world));
     read(&mut world, a, first, early);
     world.change(Change::TakeOffline {
         name: "t".to_owned(),
@@ -179,10 +179,13 @@ fn what_was_said_for_another_return_does_not_count() {
     assert!(second > first);
     read(&mut world, b, first, early);
     world.run(Duration::from_secs(10));
-    assert!(is_parked(&world), "both have said it for the first return");
-    let claim = world.claim((1, 9));
-    read(&mut world, b, second, claim);
-    read(&mut world, a, second, claim);
+    assert!(
+        is_suspended(&world),
+        "both have said it for the first return"
+    );
+    let summary = world.summary((1, 9));
+    read(&mut world, b, second, summary);
+    read(&mut world, a, second, summary);
     assert_eq!(world.group().primary, a);
 }
 
@@ -192,13 +195,13 @@ fn what_an_earlier_life_has_read_does_not_count() {
     let mut world = offline(Durability::Log);
     let since = online(&mut world);
     let [a, b] = members(&world);
-    let claim = world.claim((1, 9));
-    read(&mut world, a, since, claim);
+    let summary = world.summary((1, 9));
+    read(&mut world, a, since, summary);
     let restarted = world.restart(a.member.node.0);
     world.run(ms(5_000));
-    assert!(is_parked(&world));
-    read(&mut world, b, since, claim);
-    read(&mut world, restarted, since, claim);
+    assert!(is_suspended(&world));
+    read(&mut world, b, since, summary);
+    read(&mut world, restarted, since, summary);
     assert_eq!(world.group().primary, restarted);
     assert_eq!(world.group().learners, [b]);
 }
@@ -210,15 +213,15 @@ fn whoever_has_not_heard_of_it_is_fenced() {
     let mut world = offline(Durability::Log);
     let since = online(&mut world);
     let [a, b] = members(&world);
-    let claim = world.claim((1, 9));
+    let summary = world.summary((1, 9));
     // It is there, and acts by the catalog from before.
     let stuck = &mut world.nodes[a.member.node.0 as usize];
     stuck.stops_at = CatalogVersion(since.0 - 2);
-    read(&mut world, b, since, claim);
+    read(&mut world, b, since, summary);
     world.run(ms(3_000));
     let group = world.group();
     assert_eq!(group.change.map(|it| it.primary), Some(b));
-    assert!(is_parked(&world), "its lease lasts still");
+    assert!(is_suspended(&world), "its lease lasts still");
     world.run(ms(4_000));
     assert_eq!(world.group().primary, b);
 }
@@ -285,18 +288,18 @@ fn recovery_of_a_table_that_comes_back_goes_on_from_what_was_read() {
     let since = online(&mut world);
     let waits = recover(&mut world).unwrap_err();
     assert!(waits.contains("which reads its log"), "{waits}");
-    let mut claim = world.claim((1, 9));
-    claim.is_tail_sure = false;
-    read(&mut world, restarted, since, claim);
+    let mut summary = world.summary((1, 9));
+    summary.is_tail_sure = false;
+    read(&mut world, restarted, since, summary);
     world.run(Duration::from_secs(10));
-    assert!(is_parked(&world), "the other one may have more");
+    assert!(is_suspended(&world), "the other one may have more");
     let change = recover(&mut world).unwrap();
     world.change(change);
     world.run(ms(1_000));
     let group = world.group();
     assert_eq!((group.primary, group.generation), (restarted, 2));
-    assert!(!is_parked(&world));
-    assert_eq!(first(0), seat(0, 1));
+    assert!(!is_suspended(&world));
+    assert_eq!(first(0), replica(0, 1));
 }
 
 /// Rule `members name an incarnation`: what a brick has read in a life that is over says nothing of its log now.
@@ -307,12 +310,12 @@ fn what_was_said_in_another_life_does_not_count() {
     let [a, b] = members(&world);
     let now = world.restart(a.member.node.0);
     world.run(ms(3_000));
-    let claim = world.claim((1, 12));
-    read(&mut world, a, since, claim);
+    let summary = world.summary((1, 12));
+    read(&mut world, a, since, summary);
     let kept = format!("{:?}", world.controller.recovery);
     assert!(!kept.contains("Op(12)"), "{kept}");
-    let claim = world.claim((1, 9));
-    read(&mut world, now, since, claim);
-    read(&mut world, b, since, claim);
-    assert!(!is_parked(&world));
+    let summary = world.summary((1, 9));
+    read(&mut world, now, since, summary);
+    read(&mut world, b, since, summary);
+    assert!(!is_suspended(&world));
 }

@@ -14,7 +14,7 @@ use super::proposals::{propose, with_members};
 use crate::config::ControlConfig;
 use crate::message::{EvictAsk, PromoteAsk, RestAsk, SplitAsk};
 use brickyard_metadata::{Catalog, CatalogVersion, Ground, Proposal, Rest, SplitReady};
-use brickyard_routing::{Group, Member, Seat};
+use brickyard_routing::{Group, Member, Replica};
 use brickyard_types::{Instant, PartitionId, TableId, View};
 use std::collections::BTreeMap;
 
@@ -188,7 +188,7 @@ fn of_view(
     catalog: &Catalog,
     table: TableId,
     partition: PartitionId,
-    (view, primary): (View, Seat),
+    (view, primary): (View, Replica),
 ) -> Admission {
     let table = catalog.table_by_id(table);
     let Some(group) = table.and_then(|table| table.map.group(partition)) else {
@@ -231,10 +231,10 @@ impl Requests {
         case: &Case<'_>,
         config: &ControlConfig,
         holdings: &mut Holdings,
-        out: Seat,
+        out: Replica,
     ) -> Option<Proposal> {
-        let mut left: Vec<Seat> = case.group.in_sync().collect();
-        left.retain(|seat| *seat != out);
+        let mut left: Vec<Replica> = case.group.in_sync().collect();
+        left.retain(|replica| *replica != out);
         if left.is_empty() {
             return None;
         }
@@ -246,9 +246,9 @@ impl Requests {
         // it may be listed no more. Its vote is required until a view decides about it (rule
         // `learner votes before promotion`).
         let mut proposal = with_members(case, holdings, &left);
-        proposal.learners.retain(|seat| *seat != out);
+        proposal.learners.retain(|replica| *replica != out);
         assert!(
-            proposal.in_sync().all(|seat| seat != out),
+            proposal.in_sync().all(|replica| replica != out),
             "{out} was evicted"
         );
         Some(proposal)
@@ -270,15 +270,15 @@ fn answer_promotion(
     case: &Case<'_>,
     placement: &Placement,
     holdings: &mut Holdings,
-    learner: Seat,
+    learner: Replica,
 ) -> Proposal {
-    let mut in_sync: Vec<Seat> = case.group.in_sync().collect();
+    let mut in_sync: Vec<Replica> = case.group.in_sync().collect();
     let is_learner = case.group.learners.contains(&learner);
     // Rule `members name an incarnation`: a learner that restarted is not the one that caught up.
     let is_there = case.view.is_live(learner);
     if !is_learner || !is_there || !placement.has_place(case, learner) {
         let mut proposal = with_members(case, holdings, &in_sync);
-        proposal.learners.retain(|seat| *seat != learner);
+        proposal.learners.retain(|replica| *replica != learner);
         return proposal;
     }
     in_sync.push(learner);
@@ -286,7 +286,7 @@ fn answer_promotion(
     proposal.ground = Ground::Promotion;
     proposal
         .learners
-        .retain(|seat| *seat != learner && case.view.is_live(*seat));
+        .retain(|replica| *replica != learner && case.view.is_live(*replica));
     assert_eq!(
         proposal.primary, case.group.primary,
         "a promotion changes no primary"

@@ -1,8 +1,8 @@
 use super::Requests;
-use crate::controller::testing::{TABLE, World, first, ms, seat};
+use crate::controller::testing::{TABLE, World, first, ms, replica};
 use crate::message::{EvictAsk, PromoteAsk, RestAsk};
 use brickyard_metadata::Change;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::View;
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ fn world() -> World {
     world.restart(2);
     world.run(ms(1_000));
     assert_eq!(world.in_sync(), [first(0), first(1)]);
-    assert_eq!(world.group().learners, [seat(2, 4)]);
+    assert_eq!(world.group().learners, [replica(2, 4)]);
     world
 }
 
-fn promotion(world: &World, view: u32, primary: Seat, learner: Seat) -> PromoteAsk {
+fn promotion(world: &World, view: u32, primary: Replica, learner: Replica) -> PromoteAsk {
     PromoteAsk {
         table: TABLE,
         partition: world.partition(),
@@ -27,7 +27,7 @@ fn promotion(world: &World, view: u32, primary: Seat, learner: Seat) -> PromoteA
     }
 }
 
-fn evict(world: &mut World, backup: Seat) {
+fn evict(world: &mut World, backup: Replica) {
     let group = world.group();
     let ask = EvictAsk {
         table: TABLE,
@@ -46,25 +46,25 @@ fn learner_is_promoted_when_its_primary_asks() {
     let mut world = world();
     world.run(Duration::from_secs(5));
     assert_eq!(world.group().view, View(2), "nobody else promotes");
-    world.promote(seat(2, 4));
+    world.promote(replica(2, 4));
     world.run(ms(50));
     // Nobody is fenced, but the primary has to accept.
     world.run_until(World::is_settled);
     assert_eq!(world.group().view, View(3));
-    assert_eq!(world.in_sync(), [first(0), first(1), seat(2, 4)]);
+    assert_eq!(world.in_sync(), [first(0), first(1), replica(2, 4)]);
 }
 
 /// Rule `learner votes before promotion`.
 #[test]
 fn promotion_that_is_asked_for_in_a_view_that_is_not_here_yet_is_made_when_it_is() {
     let mut world = world();
-    let ask = promotion(&world, 3, first(0), seat(2, 4));
+    let ask = promotion(&world, 3, first(0), replica(2, 4));
     world.controller.on_promote(ask);
     world.run(ms(200));
     assert_eq!(world.group().view, View(2));
     evict(&mut world, first(1));
     world.run_until(|world| world.group().view >= View(3) && world.is_settled());
-    world.run_until(|world| world.in_sync().contains(&seat(2, 4)));
+    world.run_until(|world| world.in_sync().contains(&replica(2, 4)));
 }
 
 /// Rule `learner votes before promotion`.
@@ -72,9 +72,9 @@ fn promotion_that_is_asked_for_in_a_view_that_is_not_here_yet_is_made_when_it_is
 fn only_the_primary_of_the_view_in_effect_promotes() {
     let mut world = world();
     for ask in [
-        promotion(&world, 2, first(1), seat(2, 4)),
-        promotion(&world, 1, first(0), seat(2, 4)),
-        promotion(&world, 3, first(0), seat(2, 4)),
+        promotion(&world, 2, first(1), replica(2, 4)),
+        promotion(&world, 1, first(0), replica(2, 4)),
+        promotion(&world, 3, first(0), replica(2, 4)),
     ] {
         world.controller.on_promote(ask);
         world.run(ms(1_000));
@@ -88,7 +88,7 @@ fn only_the_primary_of_the_view_in_effect_promotes() {
 fn promotion_of_a_learner_that_is_gone_is_answered_by_a_view() {
     let mut world = world();
     // The learner restarts while the primary asks for its former life.
-    let ask = promotion(&world, 2, first(0), seat(2, 4));
+    let ask = promotion(&world, 2, first(0), replica(2, 4));
     world.restart(2);
     world.controller.on_promote(ask);
     world.run_until(|world| world.group().view == View(3));
@@ -105,7 +105,7 @@ fn promotion_waits_for_a_change_under_way() {
     let mut world = world();
     world.nodes[1].accepts_at = world.catalog.version();
     world.propose(&[first(1), first(0)]);
-    let ask = promotion(&world, 2, first(0), seat(2, 4));
+    let ask = promotion(&world, 2, first(0), replica(2, 4));
     world.controller.on_promote(ask);
     world.run(ms(1_000));
     assert_eq!(world.group().change.unwrap().backups, [first(0)]);
@@ -122,7 +122,7 @@ fn promotion_waits_for_a_change_under_way() {
 fn promotion_is_given_up_when_the_learner_fails_meanwhile() {
     let mut world = world();
     world.nodes[0].accepts_at = world.catalog.version();
-    world.promote(seat(2, 4));
+    world.promote(replica(2, 4));
     world.run(ms(400));
     assert_eq!(world.group().change.clone().unwrap().backups.len(), 2);
     world.restart(2);
@@ -150,13 +150,17 @@ fn slow_backup_is_taken_out_and_may_learn_again_later() {
 #[test]
 fn learner_that_holds_up_writes_is_let_go_by_a_view() {
     let mut world = world();
-    evict(&mut world, seat(2, 4));
+    evict(&mut world, replica(2, 4));
     world.run_until(World::is_settled);
     assert_eq!(world.group().view, View(3));
     assert_eq!(world.in_sync(), [first(0), first(1)]);
     assert_eq!(world.group().learners, []);
     world.run(Duration::from_secs(12));
-    assert_eq!(world.group().learners, [seat(2, 4)], "it may learn again");
+    assert_eq!(
+        world.group().learners,
+        [replica(2, 4)],
+        "it may learn again"
+    );
 }
 
 /// Rule `learner votes before promotion`.
@@ -166,7 +170,7 @@ fn learner_that_holds_up_writes_and_is_listed_no_more_is_answered_by_a_view() {
     let again = world.restart(2);
     world.run_until(|world| world.group().learners == [again]);
     assert_eq!(world.group().view, View(2));
-    evict(&mut world, seat(2, 4));
+    evict(&mut world, replica(2, 4));
     world.run_until(|world| world.group().view == View(3));
     assert_eq!(world.in_sync(), [first(0), first(1)]);
     assert_eq!(
@@ -200,7 +204,7 @@ fn primary_that_asks_to_go_hands_over_and_may_learn_again_later() {
 #[test]
 fn learner_that_is_not_needed_any_more_is_not_promoted() {
     let mut world = world();
-    let ask = promotion(&world, 2, first(0), seat(2, 4));
+    let ask = promotion(&world, 2, first(0), replica(2, 4));
     world.change(Change::AlterTable {
         name: "t".to_owned(),
         alteration: brickyard_metadata::Alteration {
@@ -220,7 +224,7 @@ fn learner_that_is_not_needed_any_more_is_not_promoted() {
 #[test]
 fn promotion_asked_for_before_the_learner_was_let_go_is_not_that_of_the_next_listing() {
     let mut world = world();
-    let learner = seat(2, 4);
+    let learner = replica(2, 4);
     let late = promotion(&world, 2, first(0), learner);
     // Its lease runs out, and it is heard again.
     world.nodes[2].is_up = false;
@@ -258,7 +262,7 @@ fn learner_that_lost_its_place_is_dismissed_when_it_is_to_be_promoted() {
     world.catalog.apply(fewer).unwrap();
     let catalog = std::sync::Arc::new(world.catalog.clone());
     world.controller.on_catalog(world.now, catalog);
-    world.promote(seat(2, 4));
+    world.promote(replica(2, 4));
     let before = world.proposed.len();
     world.run(ms(50));
     let Change::Decide(decisions) = &world.proposed[before] else {

@@ -7,12 +7,12 @@ use super::proposals::propose;
 use super::recovery::LogRecovery;
 use crate::message::LogSummary;
 use brickyard_metadata::{Ground, Proposal};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
 
 /// The order of several logs, the best last: by their ends; by whether the brick led before; by how few others it leads.
-type Rank = ((View, Op), bool, std::cmp::Reverse<u64>, Seat);
+type Rank = ((View, Op), bool, std::cmp::Reverse<u64>, Replica);
 
 impl LogRecovery {
     /// A new beginning for a partition whose in-sync members are all gone; `None` as long as one has to wait.
@@ -28,10 +28,10 @@ impl LogRecovery {
         } else {
             self.choose_log(case, lease, holdings)?
         };
-        let (seat, ground, floor) = chosen;
+        let (replica, ground, floor) = chosen;
         assert!(
-            case.view.is_leased(seat),
-            "{seat} leads {} next, without a lease",
+            case.view.is_leased(replica),
+            "{replica} leads {} next, without a lease",
             case.partition
         );
         assert!(
@@ -40,13 +40,13 @@ impl LogRecovery {
             case.partition
         );
         let change = case.group.change.as_ref();
-        let is_under_way = change.is_some_and(|change| change.primary == seat);
+        let is_under_way = change.is_some_and(|change| change.primary == replica);
         if is_under_way {
             return None;
         }
         let former = primary_to_be(case.group);
-        holdings.hand_over(case.table.id, former.member, seat.member);
-        let mut proposal = propose(case, &[seat]);
+        holdings.hand_over(case.table.id, former.member, replica.member);
+        let mut proposal = propose(case, &[replica]);
         proposal.learners.clear();
         proposal.ground = ground;
         proposal.floor = floor;
@@ -62,8 +62,8 @@ impl LogRecovery {
         case: &Case<'_>,
         lease: Duration,
         holdings: &Holdings,
-    ) -> Option<(Seat, Ground, View)> {
-        let is_unloaded = case.table.is_parked(case.partition);
+    ) -> Option<(Replica, Ground, View)> {
+        let is_unloaded = case.table.is_suspended(case.partition);
         let mut is_all = true;
         // A member is there and still reads its log.
         let mut is_reading = false;
@@ -76,23 +76,23 @@ impl LogRecovery {
             let Some(node) = case.catalog.node(member.node) else {
                 continue;
             };
-            let seat = node.seat(member.brick);
+            let replica = node.replica(member.brick);
             // Of an unloaded partition a brick has nothing in memory but what it has read again.
-            let has_read = seat.incarnation > former.incarnation || is_unloaded;
-            if !has_read || !case.view.is_leased(seat) {
+            let has_read = replica.incarnation > former.incarnation || is_unloaded;
+            if !has_read || !case.view.is_leased(replica) {
                 is_all = false;
                 continue;
             }
             let summary = if is_unloaded {
-                self.reloads.summary(case, seat).map(Some)
+                self.reloads.summary(case, replica).map(Some)
             } else {
-                self.summaries.summary(seat, case.partition)
+                self.summaries.summary(replica, case.partition)
             };
             let Some(summary) = summary else {
                 is_all = false;
                 is_reading = true;
                 if !is_unloaded {
-                    self.summaries.want([seat]);
+                    self.summaries.want([replica]);
                 }
                 continue;
             };
@@ -112,46 +112,52 @@ impl LogRecovery {
             // Where it led before, if that makes no difference.
             let has_led = is_unloaded && member == case.group.primary.member;
             // Rule `a restart cuts nothing`: the highest (view, op) among complete logs.
-            let rank: Rank = (summary.last, has_led, primaries, seat);
+            let rank: Rank = (summary.last, has_led, primaries, replica);
             best = Some(best.map_or(rank, |best| best.max(rank)));
             is_enough |= lacks_nothing(&summary, case.table.attributes.durability);
         }
         // Rule `a restart cuts nothing`: one log is enough only if it cannot have lost its end; else all have to be
         // seen.
-        let (_, _, _, seat) = best.filter(|_| is_enough || is_all)?;
+        let (_, _, _, replica) = best.filter(|_| is_enough || is_all)?;
         if !is_unloaded {
-            return Some((seat, Ground::Restart, floor));
+            return Some((replica, Ground::Restart, floor));
         }
         // Else the brick that has read its log first would lead all that it has.
         let has_waited = |since| case.now() - since >= lease * 2;
         let may_go = !is_reading || self.reloads.known_since(case).is_some_and(has_waited);
-        may_go.then_some((seat, Ground::Return, floor))
+        may_go.then_some((replica, Ground::Return, floor))
     }
 }
 
 /// The brick that begins with nothing, once it is certain that nothing is left.
-fn declare_lost(case: &Case<'_>, holdings: &Holdings) -> Option<(Seat, Ground, View)> {
+fn declare_lost(case: &Case<'_>, holdings: &Holdings) -> Option<(Replica, Ground, View)> {
     // Rule `lost memory begins a generation`: what is in memory is lost with the process, and only then; one that
     // cannot be reached may come back with everything.
     let mut members = case.group.in_sync();
-    if members.any(|seat| case.catalog.is_current(seat)) {
+    if members.any(|replica| case.catalog.is_current(replica)) {
         return None;
     }
-    let is_good =
-        |seat: &Seat| case.view.is_leased(*seat) && !case.view.is_leaving(seat.member.node);
-    let others = case.catalog.candidates().into_iter().map(|it| it.seat);
-    let rank = |seat: &Seat| (holdings.primaries(case.table.id, seat.member), seat.member);
-    let seat = case.present_members().filter(is_good).min_by_key(rank);
-    let seat = seat.or_else(|| others.filter(is_good).min_by_key(rank))?;
-    Some((seat, Ground::Lost, View(0)))
+    let is_good = |replica: &Replica| {
+        case.view.is_leased(*replica) && !case.view.is_leaving(replica.member.node)
+    };
+    let others = case.catalog.candidates().into_iter().map(|it| it.replica);
+    let rank = |replica: &Replica| {
+        (
+            holdings.primaries(case.table.id, replica.member),
+            replica.member,
+        )
+    };
+    let replica = case.present_members().filter(is_good).min_by_key(rank);
+    let replica = replica.or_else(|| others.filter(is_good).min_by_key(rank))?;
+    Some((replica, Ground::Lost, View(0)))
 }
 
 /// Names the other members of an unloaded partition as learners of the view in which it is served again. A brick that is in
 /// no view drops what it holds, and would have to be sent all of it.
 fn keep_others(case: &Case<'_>, proposal: &mut Proposal) {
-    let stays = |seat: &Seat| {
-        let node = seat.member.node;
-        *seat != proposal.primary && case.view.is_leased(*seat) && !case.view.is_leaving(node)
+    let stays = |replica: &Replica| {
+        let node = replica.member.node;
+        *replica != proposal.primary && case.view.is_leased(*replica) && !case.view.is_leaving(node)
     };
     proposal.learners = case.present_members().filter(stays).collect();
 }

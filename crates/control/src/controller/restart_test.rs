@@ -1,4 +1,4 @@
-use crate::controller::testing::{World, first, ms, seat};
+use crate::controller::testing::{World, first, ms, replica};
 use crate::message::{LogSummary, ToNode};
 use brickyard_metadata::Change;
 use brickyard_types::{Durability, Op, View};
@@ -18,16 +18,16 @@ fn world(durability: Durability) -> World {
 
 /// The node is back with a log that ends at (view, op).
 fn back(world: &mut World, node: u32, last: (u32, u64), change: impl FnOnce(&mut LogSummary)) {
-    let mut claim = world.claim(last);
-    claim.durability = world.catalog.table("t").unwrap().attributes.durability;
-    change(&mut claim);
-    world.nodes[node as usize].claims = vec![claim];
+    let mut summary = world.summary(last);
+    summary.durability = world.catalog.table("t").unwrap().attributes.durability;
+    change(&mut summary);
+    world.nodes[node as usize].summaries = vec![summary];
     world.restart(node);
     world.run(ms(1_000));
 }
 
-fn unsure(claim: &mut LogSummary) {
-    claim.is_tail_sure = false;
+fn unsure(summary: &mut LogSummary) {
+    summary.is_tail_sure = false;
 }
 
 /// Rule `a restart cuts nothing`.
@@ -40,7 +40,7 @@ fn highest_log_wins_when_all_are_back() {
     assert!(world.is_settled());
     back(&mut world, 2, (1, 11), unsure);
     let group = world.group();
-    assert_eq!((group.view, group.primary), (View(2), seat(1, 5)));
+    assert_eq!((group.view, group.primary), (View(2), replica(1, 5)));
     assert_eq!((group.backups.len(), group.generation), (0, 1));
     // The others learn from it.
     world.run(ms(500));
@@ -55,7 +55,7 @@ fn later_view_beats_a_longer_log() {
     back(&mut world, 1, (2, 12), unsure);
     back(&mut world, 2, (2, 11), unsure);
     let group = world.group();
-    assert_eq!(group.primary, seat(1, 5));
+    assert_eq!(group.primary, replica(1, 5));
     assert_eq!(group.view, View(3), "above every view that a disk has seen");
 }
 
@@ -65,11 +65,11 @@ fn one_log_is_enough_if_it_cannot_have_lost_anything() {
     // Synced before it was acknowledged.
     let mut synced = world(Durability::Fsync);
     back(&mut synced, 2, (1, 9), unsure);
-    assert_eq!(synced.group().primary, seat(2, 4));
+    assert_eq!(synced.group().primary, replica(2, 4));
     // Given to an operating system that has not stopped since.
     let mut kept = world(Durability::Log);
     back(&mut kept, 2, (1, 9), |_| ());
-    assert_eq!(kept.group().primary, seat(2, 4));
+    assert_eq!(kept.group().primary, replica(2, 4));
     // Neither: wait for the others.
     let mut lost = world(Durability::Log);
     back(&mut lost, 2, (1, 9), unsure);
@@ -80,25 +80,25 @@ fn one_log_is_enough_if_it_cannot_have_lost_anything() {
 /// Rule `a lost log end is noted first`: what was cut may have been synced, and have rotted since.
 #[test]
 fn log_whose_end_was_cut_waits_for_the_others() {
-    let cut = |claim: &mut LogSummary| {
-        claim.is_tail_sure = false;
-        claim.is_end_cut = true;
+    let cut = |summary: &mut LogSummary| {
+        summary.is_tail_sure = false;
+        summary.is_end_cut = true;
     };
     let mut world = world(Durability::Fsync);
     back(&mut world, 0, (1, 8), cut);
     world.run(Duration::from_secs(30));
     assert_eq!(world.group().view, View(1), "another one may have more");
     back(&mut world, 2, (1, 9), unsure);
-    assert_eq!(world.group().primary, seat(2, 5));
+    assert_eq!(world.group().primary, replica(2, 5));
 }
 
 /// Rule `stronger durability counts for the log`: a promise of today says nothing of records of yesterday.
 #[test]
 fn log_that_was_written_under_a_weaker_promise_is_not_enough() {
     let mut world = world(Durability::Fsync);
-    back(&mut world, 2, (1, 9), |claim| {
-        claim.durability = Durability::Log;
-        claim.is_tail_sure = false;
+    back(&mut world, 2, (1, 9), |summary| {
+        summary.durability = Durability::Log;
+        summary.is_tail_sure = false;
     });
     assert_eq!(world.group().view, View(1));
 }
@@ -107,37 +107,39 @@ fn log_that_was_written_under_a_weaker_promise_is_not_enough() {
 #[test]
 fn log_that_lacks_something_does_not_count() {
     let mut world = world(Durability::Log);
-    back(&mut world, 0, (1, 99), |claim| claim.is_complete = false);
+    back(&mut world, 0, (1, 99), |summary| {
+        summary.is_complete = false
+    });
     assert_eq!(world.group().view, View(1));
     back(&mut world, 1, (1, 5), unsure);
     assert_eq!(world.group().view, View(1));
     back(&mut world, 2, (1, 6), unsure);
-    assert_eq!(world.group().primary, seat(2, 6));
+    assert_eq!(world.group().primary, replica(2, 6));
 }
 
 /// Rule `log summaries begin at a baseline`.
 #[test]
 fn log_with_nothing_has_all_that_the_first_history_began_with() {
-    let nothing = |claim: &mut LogSummary| claim.generation = 0;
+    let nothing = |summary: &mut LogSummary| summary.generation = 0;
     let mut world = world(Durability::Fsync);
     back(&mut world, 1, (0, 0), nothing);
-    assert_eq!(world.group().primary, seat(1, 4));
+    assert_eq!(world.group().primary, replica(1, 4));
     // And whoever lost what was written loses to whoever did not.
     let mut world = self::world(Durability::Log);
     for (node, last) in [(0, (0, 0)), (1, (1, 3)), (2, (0, 0))] {
-        back(&mut world, node, last, |claim| {
-            unsure(claim);
-            claim.generation = last.0;
+        back(&mut world, node, last, |summary| {
+            unsure(summary);
+            summary.generation = last.0;
         });
     }
-    assert_eq!(world.group().primary, seat(1, 5));
+    assert_eq!(world.group().primary, replica(1, 5));
 }
 
 /// Rule `forced recovery begins a generation`.
 #[test]
 fn log_of_another_history_does_not_count() {
     let mut world = world(Durability::Fsync);
-    back(&mut world, 0, (1, 99), |claim| claim.generation = 2);
+    back(&mut world, 0, (1, 99), |summary| summary.generation = 2);
     assert_eq!(world.group().view, View(1));
 }
 
@@ -149,8 +151,8 @@ fn member_that_lives_on_goes_on() {
     });
     world.run(ms(3_000));
     for node in 0..2 {
-        let claim = world.claim((1, 9));
-        world.nodes[node].claims = vec![claim];
+        let summary = world.summary((1, 9));
+        world.nodes[node].summaries = vec![summary];
         world.restart(node as u32);
     }
     world.run(ms(1_000));
@@ -172,7 +174,7 @@ fn members_of_the_last_effective_view_are_asked_and_not_those_of_a_proposed_one(
     world.run(ms(2_000));
     // 0 is not of the proposed view, and its log is as good as any.
     back(&mut world, 0, (1, 9), |_| ());
-    assert_eq!(world.group().primary, seat(0, 4));
+    assert_eq!(world.group().primary, replica(0, 4));
 }
 
 #[test]
@@ -180,10 +182,10 @@ fn chosen_one_that_fails_again_is_chosen_again_in_its_next_life() {
     let mut world = world(Durability::Fsync);
     world.nodes[2].accepts_at = world.catalog.version();
     back(&mut world, 2, (1, 9), |_| ());
-    assert_eq!(world.group().change.unwrap().primary, seat(2, 4));
+    assert_eq!(world.group().change.unwrap().primary, replica(2, 4));
     world.nodes[2].accepts_at = brickyard_metadata::CatalogVersion(u64::MAX);
     back(&mut world, 2, (1, 9), |_| ());
-    assert_eq!(world.group().primary, seat(2, 5));
+    assert_eq!(world.group().primary, replica(2, 5));
 }
 
 #[test]
@@ -196,7 +198,7 @@ fn node_that_was_removed_is_not_waited_for() {
         force: true,
     });
     world.run(ms(1_000));
-    assert_eq!(world.group().primary, seat(1, 5));
+    assert_eq!(world.group().primary, replica(1, 5));
 }
 
 /// Rule `lost memory begins a generation`.
@@ -204,8 +206,8 @@ fn node_that_was_removed_is_not_waited_for() {
 fn memory_is_lost_when_all_who_had_it_have_restarted() {
     let mut world = world(Durability::Memory);
     let version = world.catalog.version();
-    back(&mut world, 0, (1, 99), |claim| {
-        claim.durability = Durability::Fsync
+    back(&mut world, 0, (1, 99), |summary| {
+        summary.durability = Durability::Fsync
     });
     back(&mut world, 1, (1, 5), |_| ());
     world.run(Duration::from_secs(30));
@@ -246,9 +248,9 @@ fn reports_are_asked_for_only_when_they_matter() {
         reports.count()
     };
     assert_eq!(asked(&world), 0);
-    world.nodes[2].claims = vec![LogSummary {
+    world.nodes[2].summaries = vec![LogSummary {
         committed: Op(3),
-        ..world.claim((1, 3))
+        ..world.summary((1, 3))
     }];
     world.restart(2);
     world.run(ms(1_000));
@@ -270,9 +272,9 @@ fn logs_with_nothing_are_the_first_history_and_not_another_one() {
     let back_with = |generation| {
         let mut world = world(Durability::Log);
         for node in 0..3 {
-            back(&mut world, node, (0, 0), |claim| {
-                unsure(claim);
-                claim.generation = generation;
+            back(&mut world, node, (0, 0), |summary| {
+                unsure(summary);
+                summary.generation = generation;
             });
         }
         world
@@ -289,12 +291,15 @@ fn nobody_learns_in_the_view_of_a_restart() {
     world.run(ms(3_000));
     world.restart(2);
     world.run(ms(1_000));
-    assert_eq!(world.group().learners, [seat(2, 4)]);
+    assert_eq!(world.group().learners, [replica(2, 4)]);
     for node in &mut world.nodes {
         node.is_up = false;
     }
     world.run(ms(2_500));
     back(&mut world, 0, (2, 9), unsure);
     let proposal = proposal(&world);
-    assert_eq!((proposal.primary, proposal.learners), (seat(0, 5), vec![]));
+    assert_eq!(
+        (proposal.primary, proposal.learners),
+        (replica(0, 5), vec![])
+    );
 }

@@ -37,7 +37,7 @@ impl Sizing {
     /// waited for a while.
     pub(super) fn maintain(&mut self, now: Instant, catalog: &Catalog, config: &ControlConfig) {
         let bricks = catalog.candidates().into_iter();
-        let bricks: Vec<(Member, u32)> = bricks.map(|it| (it.seat.member, it.weight)).collect();
+        let bricks: Vec<(Member, u32)> = bricks.map(|it| (it.replica.member, it.weight)).collect();
         if bricks != self.bricks || self.since.is_none() {
             self.bricks = bricks;
             self.since = Some(now);

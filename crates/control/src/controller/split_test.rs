@@ -1,7 +1,7 @@
 use super::testing::{World, first, ms};
 use crate::message::{LogSummary, SplitAsk};
 use brickyard_metadata::{Change, Proposal, SplitReady};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::{Durability, PartitionId, View};
 
 /// A partition of three members is to be split.
@@ -19,7 +19,7 @@ fn world() -> World {
     world
 }
 
-fn answer(world: &World, partition: PartitionId, primary: Seat) -> SplitAsk {
+fn answer(world: &World, partition: PartitionId, primary: Replica) -> SplitAsk {
     let split = world.catalog.split_of(partition).unwrap();
     SplitAsk {
         primary,
@@ -115,18 +115,18 @@ fn report_from_before_a_split_is_asked_for_again() {
         node.is_up = false;
     }
     world.run(ms(2_000));
-    let claim = LogSummary {
+    let summary = LogSummary {
         durability: Durability::Fsync,
-        ..world.claim((1, 9))
+        ..world.summary((1, 9))
     };
-    world.nodes[0].claims = vec![LogSummary {
+    world.nodes[0].summaries = vec![LogSummary {
         partition: whole,
-        ..claim
+        ..summary
     }];
     let risen = world.restart(0);
     world.run(ms(1_000));
     assert_eq!(world.group().view, View(2), "nothing is known of the parts");
-    world.nodes[0].claims = vec![claim];
+    world.nodes[0].summaries = vec![summary];
     world.run(ms(1_000));
     assert_eq!(
         (world.group().view, world.group().primary),

@@ -8,7 +8,7 @@ use super::outbox::Outbox;
 use crate::config::ControlConfig;
 use crate::message::{LogReport, LogSummary, ReportRequest, ToNode};
 use brickyard_metadata::Catalog;
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,16 +17,16 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogSummaries {
     /// Complete ones.
-    summaries: BTreeMap<Seat, BTreeMap<PartitionId, LogSummary>>,
+    summaries: BTreeMap<Replica, BTreeMap<PartitionId, LogSummary>>,
     /// Of which parts are missing.
-    partial: BTreeMap<Seat, BTreeMap<PartitionId, LogSummary>>,
+    partial: BTreeMap<Replica, BTreeMap<PartitionId, LogSummary>>,
     /// Bricks whose report some partition or operator waits for.
-    wanted: BTreeSet<Seat>,
+    wanted: BTreeSet<Replica>,
     /// What an operator asks for at the moment.
     inquiry: Option<Inquiry>,
     asked_at: Option<Instant>,
     /// When each brick's report was first wanted.
-    wanted_since: BTreeMap<Seat, Instant>,
+    wanted_since: BTreeMap<Replica, Instant>,
 }
 
 /// An operator wants to know what bricks hold now. An earlier report will not do: in the same life a log may have become
@@ -37,9 +37,9 @@ struct Inquiry {
     /// Partitions that have not been served since: a summary of another may not be true any more when that one is lost.
     unserved: BTreeSet<PartitionId>,
     /// Bricks whose report is waited for.
-    sought: BTreeSet<Seat>,
+    sought: BTreeSet<Replica>,
     /// Those that have answered.
-    answered: BTreeSet<Seat>,
+    answered: BTreeSet<Replica>,
 }
 
 /// How long an operator may take to decide by the reports.
@@ -50,11 +50,11 @@ impl LogSummaries {
     /// that, and has no summary of the parts (rule `splits and merges are bound to views`): it is asked again.
     pub(super) fn add(&mut self, catalog: &Catalog, report: LogReport) {
         assert!(
-            catalog.is_current(report.seat),
+            catalog.is_current(report.replica),
             "{} reports, whose life is over",
-            report.seat
+            report.replica
         );
-        let parts = self.partial.entry(report.seat).or_default();
+        let parts = self.partial.entry(report.replica).or_default();
         parts.extend(
             report
                 .summaries
@@ -62,28 +62,31 @@ impl LogSummaries {
                 .map(|summary| (summary.partition, *summary)),
         );
         if report.is_last
-            && let Some(summaries) = self.partial.remove(&report.seat)
+            && let Some(summaries) = self.partial.remove(&report.replica)
             && !is_outdated(catalog, &summaries)
         {
-            self.summaries.insert(report.seat, summaries);
+            self.summaries.insert(report.replica, summaries);
             if let Some(inquiry) = &mut self.inquiry
-                && inquiry.sought.remove(&report.seat)
+                && inquiry.sought.remove(&report.replica)
             {
-                inquiry.answered.insert(report.seat);
+                inquiry.answered.insert(report.replica);
             }
         }
     }
 
     /// Forgets lives that are over, and reports that name partitions which were split since.
     pub(super) fn forget(&mut self, catalog: &Catalog) {
-        self.summaries.retain(|seat, summaries| {
-            catalog.is_current(*seat) && !is_outdated(catalog, summaries)
+        self.summaries.retain(|replica, summaries| {
+            catalog.is_current(*replica) && !is_outdated(catalog, summaries)
         });
-        self.partial.retain(|seat, _| catalog.is_current(*seat));
+        self.partial
+            .retain(|replica, _| catalog.is_current(*replica));
         self.wanted_since
-            .retain(|seat, _| catalog.is_current(*seat));
+            .retain(|replica, _| catalog.is_current(*replica));
         if let Some(inquiry) = &mut self.inquiry {
-            inquiry.sought.retain(|seat| catalog.is_current(*seat));
+            inquiry
+                .sought
+                .retain(|replica| catalog.is_current(*replica));
         }
     }
 
@@ -124,9 +127,9 @@ impl LogSummaries {
     }
 
     /// The operator waits for these.
-    pub(super) fn seek(&mut self, seats: BTreeSet<Seat>) {
+    pub(super) fn seek(&mut self, replicas: BTreeSet<Replica>) {
         if let Some(inquiry) = &mut self.inquiry {
-            inquiry.sought.extend(seats);
+            inquiry.sought.extend(replicas);
         }
     }
 
@@ -135,16 +138,25 @@ impl LogSummaries {
         clippy::option_option,
         reason = "not reported and reported to be nothing differ"
     )]
-    pub(super) fn answer(&self, seat: Seat, partition: PartitionId) -> Option<Option<LogSummary>> {
+    pub(super) fn answer(
+        &self,
+        replica: Replica,
+        partition: PartitionId,
+    ) -> Option<Option<LogSummary>> {
         let inquiry = self.inquiry.as_ref()?;
-        inquiry.answered.contains(&seat).then_some(())?;
-        self.summary(seat, partition)
+        inquiry.answered.contains(&replica).then_some(())?;
+        self.summary(replica, partition)
     }
 
     /// Whether a brick has not reported, and has not had time enough for it either.
-    pub(super) fn is_awaited(&mut self, seat: Seat, now: Instant, patience: Duration) -> bool {
-        let since = *self.wanted_since.entry(seat).or_insert(now);
-        !self.summaries.contains_key(&seat) && now - since < patience
+    pub(super) fn is_awaited(
+        &mut self,
+        replica: Replica,
+        now: Instant,
+        patience: Duration,
+    ) -> bool {
+        let since = *self.wanted_since.entry(replica).or_insert(now);
+        !self.summaries.contains_key(&replica) && now - since < patience
     }
 
     /// What a brick holds of a partition; `None` if it has not reported, `Some(None)` if it holds nothing.
@@ -152,15 +164,19 @@ impl LogSummaries {
         clippy::option_option,
         reason = "not reported and reported to be nothing differ"
     )]
-    pub(super) fn summary(&self, seat: Seat, partition: PartitionId) -> Option<Option<LogSummary>> {
-        let summaries = self.summaries.get(&seat)?;
+    pub(super) fn summary(
+        &self,
+        replica: Replica,
+        partition: PartitionId,
+    ) -> Option<Option<LogSummary>> {
+        let summaries = self.summaries.get(&replica)?;
         Some(summaries.get(&partition).copied())
     }
 }
 
 /// Whether a report speaks of a partition that was split.
 fn is_outdated(catalog: &Catalog, summaries: &BTreeMap<PartitionId, LogSummary>) -> bool {
-    summaries.keys().any(|it| catalog.former(*it).is_some())
+    summaries.keys().any(|it| catalog.parent(*it).is_some())
 }
 
 /// The queries.
@@ -173,8 +189,8 @@ impl LogSummaries {
     }
 
     /// Wants the reports of these bricks.
-    pub(super) fn want(&mut self, seats: impl IntoIterator<Item = Seat>) {
-        self.wanted.extend(seats);
+    pub(super) fn want(&mut self, replicas: impl IntoIterator<Item = Replica>) {
+        self.wanted.extend(replicas);
     }
 
     /// Asks for the reports that are wanted.
@@ -185,11 +201,11 @@ impl LogSummaries {
         }
         self.asked_at = Some(now);
         let mut by_node: BTreeMap<(NodeId, Incarnation), Vec<BrickId>> = BTreeMap::new();
-        for seat in &self.wanted {
+        for replica in &self.wanted {
             by_node
-                .entry((seat.member.node, seat.incarnation))
+                .entry((replica.member.node, replica.incarnation))
                 .or_default()
-                .push(seat.member.brick);
+                .push(replica.member.brick);
         }
         for ((node, incarnation), bricks) in by_node {
             let request = ReportRequest {

@@ -12,7 +12,7 @@ use brickyard_metadata::{
     Addresses, Catalog, CatalogVersion, Change, ClusterId, Genesis, Machine, NewTable, NodeKey,
     Proposal, Registration, Roles,
 };
-use brickyard_routing::{Group, Member, NodeId, Seat};
+use brickyard_routing::{Group, Member, NodeId, Replica};
 use brickyard_types::{
     BrickId, Durability, Incarnation, Instant, Op, PartitionId, TableAttributes, TableId,
     UnixMillis, View,
@@ -38,7 +38,7 @@ pub(crate) struct TestNode {
     /// It acknowledges versions up to here only.
     pub(crate) stops_at: CatalogVersion,
     pub(crate) accepts_at: CatalogVersion,
-    pub(crate) claims: Vec<LogSummary>,
+    pub(crate) summaries: Vec<LogSummary>,
     pub(crate) grants: Vec<(Instant, LeaseGrant)>,
     asked_at: Option<Instant>,
 }
@@ -86,8 +86,8 @@ pub(crate) fn registration(number: u8) -> Registration {
     }
 }
 
-pub(crate) fn seat(node: u32, incarnation: u64) -> Seat {
-    Seat {
+pub(crate) fn replica(node: u32, incarnation: u64) -> Replica {
+    Replica {
         member: Member {
             node: NodeId(node),
             brick: BrickId(0),
@@ -97,8 +97,8 @@ pub(crate) fn seat(node: u32, incarnation: u64) -> Seat {
 }
 
 /// Nodes register in order, so each one's first life has its number plus one.
-pub(crate) fn first(node: u32) -> Seat {
-    seat(node, u64::from(node) + 1)
+pub(crate) fn first(node: u32) -> Replica {
+    replica(node, u64::from(node) + 1)
 }
 
 pub(crate) fn ms(count: u64) -> Duration {
@@ -162,7 +162,7 @@ impl World {
             is_turning: true,
             stops_at: CatalogVersion(u64::MAX),
             accepts_at: CatalogVersion(u64::MAX),
-            claims: Vec::new(),
+            summaries: Vec::new(),
             grants: Vec::new(),
             asked_at: None,
         });
@@ -334,8 +334,8 @@ impl World {
             ToNode::Report(request) if node.is_up => {
                 assert_eq!(request.incarnation, node.incarnation);
                 let report = LogReport {
-                    seat: seat(to.0, request.incarnation.0),
-                    summaries: node.claims.clone(),
+                    replica: replica(to.0, request.incarnation.0),
+                    summaries: node.summaries.clone(),
                     is_last: true,
                 };
                 self.controller.on_report(report);
@@ -346,7 +346,7 @@ impl World {
     }
 
     /// Another node joins.
-    pub(crate) fn join(&mut self) -> Seat {
+    pub(crate) fn join(&mut self) -> Replica {
         let number = self.nodes.len() as u8;
         let registration = registration(number);
         let change = Change::Register(registration.clone());
@@ -359,7 +359,7 @@ impl World {
             is_turning: true,
             stops_at: CatalogVersion(u64::MAX),
             accepts_at: CatalogVersion(u64::MAX),
-            claims: Vec::new(),
+            summaries: Vec::new(),
             grants: Vec::new(),
             asked_at: None,
         });
@@ -367,11 +367,11 @@ impl World {
         self.controller.on_membership(self.membership.clone());
         let catalog = Arc::new(self.catalog.clone());
         self.controller.on_catalog(self.now, catalog);
-        seat(registered.node.0, registered.incarnation.0)
+        replica(registered.node.0, registered.incarnation.0)
     }
 
     /// A node starts again, at once.
-    pub(crate) fn restart(&mut self, node: u32) -> Seat {
+    pub(crate) fn restart(&mut self, node: u32) -> Replica {
         self.restart_with(node, |_| ())
     }
 
@@ -379,7 +379,7 @@ impl World {
         &mut self,
         node: u32,
         change: impl FnOnce(&mut Registration),
-    ) -> Seat {
+    ) -> Replica {
         let it = &mut self.nodes[node as usize];
         it.registration.run += 1_000;
         change(&mut it.registration);
@@ -393,7 +393,7 @@ impl World {
         it.asked_at = None;
         let catalog = Arc::new(self.catalog.clone());
         self.controller.on_catalog(self.now, catalog);
-        seat(node, incarnation.0)
+        replica(node, incarnation.0)
     }
 
     pub(crate) fn groups(&self) -> Vec<Group> {
@@ -410,7 +410,7 @@ impl World {
         table.map.partitions().leaves()[0].partition
     }
 
-    pub(crate) fn in_sync(&self) -> Vec<Seat> {
+    pub(crate) fn in_sync(&self) -> Vec<Replica> {
         self.group().in_sync().collect()
     }
 
@@ -420,7 +420,7 @@ impl World {
     }
 
     /// Puts a change of the first partition under way, as if the controller had decided it.
-    pub(crate) fn propose(&mut self, in_sync: &[Seat]) {
+    pub(crate) fn propose(&mut self, in_sync: &[Replica]) {
         let group = self.group();
         let proposal = Proposal::of(TABLE, self.partition(), &group, in_sync);
         let before = self.catalog.version();
@@ -428,7 +428,7 @@ impl World {
         assert!(self.catalog.version() > before, "the proposal is stale");
     }
 
-    pub(crate) fn claim(&self, last: (u32, u64)) -> LogSummary {
+    pub(crate) fn summary(&self, last: (u32, u64)) -> LogSummary {
         LogSummary {
             partition: self.partition(),
             generation: 1,
@@ -441,7 +441,7 @@ impl World {
         }
     }
 
-    pub(crate) fn promote(&mut self, learner: Seat) {
+    pub(crate) fn promote(&mut self, learner: Replica) {
         let group = self.group();
         let ask = PromoteAsk {
             table: TABLE,

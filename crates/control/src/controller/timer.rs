@@ -9,7 +9,7 @@
 
 use super::liveness::LivenessView;
 use crate::config::ControlConfig;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::Instant;
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(super) struct DecisionTimer {
     examined_at: Option<Instant>,
     decided_at: Instant,
     /// The bricks that were live at the last decision.
-    live: BTreeSet<Seat>,
+    live: BTreeSet<Replica>,
     /// Some partition waits for something that has no event of its own.
     is_waiting: bool,
     balanced_at: Instant,

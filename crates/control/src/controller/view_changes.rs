@@ -10,7 +10,7 @@
 
 use super::leases::Leases;
 use brickyard_metadata::{Catalog, CatalogVersion};
-use brickyard_routing::{Seat, ViewChange};
+use brickyard_routing::{Replica, ViewChange};
 use brickyard_types::Instant;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct ViewChanges {
     /// The version of the catalog from which on a brick has to have stopped something.
-    stops: BTreeMap<Seat, u64>,
+    stops: BTreeMap<Replica, u64>,
 }
 
 impl ViewChanges {
@@ -37,15 +37,15 @@ impl ViewChanges {
                 change.proposed_at,
                 catalog.version()
             );
-            for seat in &change.fenced {
-                let version = self.stops.entry(*seat).or_default();
+            for replica in &change.fenced {
+                let version = self.stops.entry(*replica).or_default();
                 *version = (*version).max(change.proposed_at);
             }
         }
     }
 
     /// For each brick that a view change fences, the version of the catalog from which on it has to have stopped.
-    pub(super) const fn stops(&self) -> &BTreeMap<Seat, u64> {
+    pub(super) const fn stops(&self) -> &BTreeMap<Replica, u64> {
         &self.stops
     }
 
@@ -58,17 +58,17 @@ impl ViewChanges {
         now: Instant,
     ) -> bool {
         let version = change.proposed_at;
-        for seat in &change.fenced {
-            let stop = self.stops.get(seat);
+        for replica in &change.fenced {
+            let stop = self.stops.get(replica);
             assert!(
                 stop.is_some_and(|stop| *stop >= version),
-                "{seat} is granted leases (stop {stop:?}) and view {} fences it since {version}",
+                "{replica} is granted leases (stop {stop:?}) and view {} fences it since {version}",
                 change.view
             );
         }
         // Rule `removed members are fenced`: all bricks that it fences.
         let mut fenced = change.fenced.iter();
-        let is_fenced = fenced.all(|seat| is_fenced(*seat, version, catalog, leases, now));
+        let is_fenced = fenced.all(|replica| is_fenced(*replica, version, catalog, leases, now));
         // Rule `a primary accepts its view`: its primary has accepted it, in the life that was named.
         let is_accepted = leases.state(change.primary).accepted >= CatalogVersion(version);
         is_fenced && is_accepted && catalog.is_current(change.primary)
@@ -76,10 +76,16 @@ impl ViewChanges {
 }
 
 /// Whether a brick certainly does nothing any more in a view that a change of this version took it out of.
-fn is_fenced(seat: Seat, version: u64, catalog: &Catalog, leases: &Leases, now: Instant) -> bool {
+fn is_fenced(
+    replica: Replica,
+    version: u64,
+    catalog: &Catalog,
+    leases: &Leases,
+    now: Instant,
+) -> bool {
     // Rule `a proposed view only stops`: it reported that to this leader, in that very life; or (rule
     // `only the same machine proves death`) that life is over for certain; or its lease has run out.
-    leases.state(seat).stopped.0 >= version
-        || catalog.is_proven_dead(seat)
-        || leases.has_run_out(seat, now)
+    leases.state(replica).stopped.0 >= version
+        || catalog.is_proven_dead(replica)
+        || leases.has_run_out(replica, now)
 }

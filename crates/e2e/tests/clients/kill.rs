@@ -44,9 +44,9 @@ pub(crate) fn primaries(slots: &Value) -> BTreeSet<i64> {
         return BTreeSet::new();
     };
     let primary = |range: &Value| match range {
-        // First and last slot, then seats, of which each is host, port and more.
+        // First and last slot, then replicas, of which each is host, port and more.
         Value::Array(range) => match range.get(2) {
-            Some(Value::Array(seat)) => seat.get(1)?.as_integer(),
+            Some(Value::Array(replica)) => replica.get(1)?.as_integer(),
             _ => None,
         },
         _ => None,

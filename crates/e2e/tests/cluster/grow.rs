@@ -1,5 +1,5 @@
 //! Nodes come and go, and nobody notices: joins, drains, removals, replacements and weights, while clients write
-//! and read through the client library, judged by what they saw.
+//! and read through the client library, checked by what they saw.
 
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;

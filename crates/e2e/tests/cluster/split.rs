@@ -1,4 +1,4 @@
-//! Partitions are split and merged while clients write and read through the client library, judged by what they saw; and what
+//! Partitions are split and merged while clients write and read through the client library, checked by what they saw; and what
 //! the logs then have is found again by a cluster that was killed as a whole.
 
 use brickyard_e2e::cluster::Cluster;
@@ -80,8 +80,8 @@ fn are_together(cluster: &Cluster) -> Vec<bool> {
             let ends = [0, 1].map(|at| it[at].as_integer().unwrap_or(-1));
             (ends[0]..=ends[1]).contains(&slot)
         });
-        let seats = range.map_or(&[][..], |it| &it[2..]).iter();
-        let names = seats.filter_map(|seat| seat.items()?.get(1).map(ToString::to_string));
+        let replicas = range.map_or(&[][..], |it| &it[2..]).iter();
+        let names = replicas.filter_map(|replica| replica.items()?.get(1).map(ToString::to_string));
         names.collect()
     };
     let parents = (0..4).map(|at| at * 4096);

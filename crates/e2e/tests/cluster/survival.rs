@@ -1,4 +1,4 @@
-//! Failures while clients write and read through the client library, judged by what they saw.
+//! Failures while clients write and read through the client library, checked by what they saw.
 
 use brickyard_e2e::cluster::{Cluster, LEASE};
 use brickyard_e2e::trial::{Keys, Setup, try_failure, wait_for_writes};

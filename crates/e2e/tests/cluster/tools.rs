@@ -136,7 +136,7 @@ fn cluster_is_measured_through_the_client_library() {
 }
 
 #[test]
-fn torture_judges_its_rounds_and_writes_a_page() {
+fn torture_checks_its_rounds_and_writes_a_page() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let words = ["torture", "--only", "flap", "--rounds", "1", "--seed", "3"];

@@ -84,7 +84,7 @@ const KINDS: [Kind; 9] = [
     Kind::Watermark,
     Kind::ViewStart,
     Kind::Cut,
-    Kind::Base,
+    Kind::Baseline,
     Kind::Drop,
 ];
 

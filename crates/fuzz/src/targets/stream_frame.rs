@@ -6,7 +6,7 @@
 use brickyard_replication::frame::{
     Begin, CopyStart, Frame, HEAD_BYTES, Reason, Refuse, frame_len,
 };
-use brickyard_replication::{Base, Claim, Run, Turn, ViewStart};
+use brickyard_replication::{Baseline, ReplicaSummary, Run, Sequence, ViewStart};
 use brickyard_types::{Op, PartitionId, TableId, View};
 
 /// See the module.
@@ -20,9 +20,9 @@ pub(super) fn run(input: &[u8]) {
         sound[4..8].copy_from_slice(&crc.to_le_bytes());
         check(&sound);
     }
-    if let Some(base) = Base::decode(View(1), Op(9), input) {
+    if let Some(baseline) = Baseline::decode(View(1), Op(9), input) {
         let mut out = Vec::new();
-        base.encode(&mut out);
+        baseline.encode(&mut out);
         assert_eq!(out, input, "a base is written as it was read");
     }
     if let Some(start) = ViewStart::decode(input) {
@@ -85,9 +85,9 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         },
         Frame::Ping,
         Frame::Vote {
-            received: Turn(9),
-            appended: Turn(8),
-            synced: Turn(7),
+            received: Sequence(9),
+            appended: Sequence(8),
+            synced: Sequence(7),
         },
         Frame::Refuse(Refuse {
             partition,
@@ -95,10 +95,10 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
             op: Op(8),
             reason: Reason::Gap,
         }),
-        Frame::Claim {
+        Frame::Summary {
             partition,
             view,
-            claim: Claim {
+            summary: ReplicaSummary {
                 generation: 1,
                 committed: Op(6),
                 last: (View(1), Op(7)),

@@ -10,7 +10,7 @@
 
 use super::frame::frame;
 use brickyard_metadata::{ClusterId, NodeKey};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::Incarnation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -41,9 +41,9 @@ pub enum ConnectionKind {
     /// A brick's stream to another.
     Stream {
         /// The brick that dials.
-        from: Seat,
+        from: Replica,
         /// The one that is dialed.
-        to: Seat,
+        to: Replica,
         /// Drawn by the one that dials: rule `votes belong to a stream`.
         connection: u64,
     },
@@ -79,7 +79,7 @@ pub enum HandshakeRefused {
     /// The number that it gives is another node's.
     Impostor,
     /// A brick or a life of it that is not here, or that nobody here has heard of yet.
-    Unknown(Seat),
+    Unknown(Replica),
     /// It is this very node.
     Myself,
     /// It is about to stop.
@@ -108,7 +108,7 @@ impl fmt::Display for HandshakeRefused {
                 "the number of this node is another node's there: the control log was copied from \
                  another directory",
             ),
-            Self::Unknown(seat) => write!(f, "it does not know brick {seat}"),
+            Self::Unknown(replica) => write!(f, "it does not know brick {replica}"),
             Self::Myself => f.write_str("it is this node itself"),
             Self::Stopping => f.write_str("it is about to stop"),
         }

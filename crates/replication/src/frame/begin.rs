@@ -3,13 +3,13 @@
 use super::FrameError;
 use super::reader::Reader;
 use crate::Run;
-use crate::claim::put_runs;
+use crate::summary::put_runs;
 use brickyard_types::{Op, PartitionId, TableId, View};
 
 /// The primary begins a view of a partition on this stream, or begins it again (rules `votes belong to a stream` and
 /// `uncommitted ops are voted for again`).
 ///
-/// To a backup: its whole pending list follows, from `first` on. To a learner: it answers with its claim.
+/// To a backup: its whole pending list follows, from `first` on. To a learner: it answers with its log summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begin {
     /// The partition's table.
@@ -73,7 +73,7 @@ impl Begin {
     }
 }
 
-/// The primary's answer to a claim: where the learner's log is cut, and what its stream follows. The pending
+/// The primary's answer to a log summary: where the learner's log is cut, and what its stream follows. The pending
 /// list comes next, and beside it copies of what lies between the two (rule `a learner begins with what is pending`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyStart {

@@ -3,8 +3,8 @@
 use super::begin::put_position;
 use super::reader::Reader;
 use super::{Begin, CopyStart, FrameError, HEAD_BYTES, Writer};
-use crate::claim::put_runs;
-use crate::{Claim, Turn};
+use crate::summary::put_runs;
+use crate::{ReplicaSummary, Sequence};
 use brickyard_types::{Op, PartitionId, View};
 
 /// Kind bytes; below 64 from sender to receiver, from 64 on from receiver to sender, 0 both ways.
@@ -12,14 +12,14 @@ pub(crate) mod byte {
     pub(crate) const MESSAGE: u8 = 0;
     pub(crate) const BEGIN: u8 = 1;
     pub(crate) const RECORDS: u8 = 2;
-    pub(crate) const TURN: u8 = 3;
+    pub(crate) const SEQUENCE: u8 = 3;
     pub(crate) const COPY_START: u8 = 4;
     pub(crate) const COPY: u8 = 5;
     pub(crate) const COPY_END: u8 = 6;
     pub(crate) const PING: u8 = 7;
     pub(crate) const VOTE: u8 = 64;
     pub(crate) const REFUSE: u8 = 65;
-    pub(crate) const CLAIM: u8 = 66;
+    pub(crate) const SUMMARY: u8 = 66;
     pub(crate) const COPY_DONE: u8 = 67;
     pub(crate) const JOIN: u8 = 68;
     pub(crate) const PONG: u8 = 69;
@@ -35,9 +35,9 @@ pub enum Frame<'a> {
     /// Prepared records, one after the other, of any partitions that began on this stream.
     Records(&'a [u8]),
     /// Everything of this turn has been sent; the receiver votes for it. Turn 0: nothing to vote for.
-    Turn {
+    Sequence {
         /// The turn.
-        turn: Turn,
+        sequence: Sequence,
         /// How far partitions are committed.
         commits: Commits<'a>,
     },
@@ -64,22 +64,22 @@ pub enum Frame<'a> {
     /// How far the receiver holds this stream, in memory, in its log, on its disk.
     Vote {
         /// Up to this turn everything has arrived.
-        received: Turn,
+        received: Sequence,
         /// Up to this turn its log has everything.
-        appended: Turn,
+        appended: Sequence,
         /// Up to this turn its log is synced.
-        synced: Turn,
+        synced: Sequence,
     },
     /// From here on no vote of this stream covers the partition in this view (rule `votes cover what was appended`).
     Refuse(Refuse),
     /// What a learner holds.
-    Claim {
+    Summary {
         /// The partition.
         partition: PartitionId,
         /// The view in which it was asked.
         view: View,
-        /// The claim.
-        claim: Claim,
+        /// The log summary.
+        summary: ReplicaSummary,
     },
     /// All copies are in the learner's log, as durably as the table asks.
     CopyDone {
@@ -165,10 +165,10 @@ impl<'a> Commits<'a> {
     }
 }
 
-/// Writes a [`Frame::Turn`].
-pub(crate) fn put_turn(out: &mut Vec<u8>, turn: Turn, commits: &[(PartitionId, Op)]) {
-    let writer = Writer::begin(out, byte::TURN);
-    out.extend_from_slice(&turn.0.to_le_bytes());
+/// Writes a [`Frame::Sequence`].
+pub(crate) fn put_sequence(out: &mut Vec<u8>, sequence: Sequence, commits: &[(PartitionId, Op)]) {
+    let writer = Writer::begin(out, byte::SEQUENCE);
+    out.extend_from_slice(&sequence.0.to_le_bytes());
     for (partition, op) in commits {
         out.extend_from_slice(&partition.0.to_le_bytes());
         out.extend_from_slice(&op.0.to_le_bytes());
@@ -203,14 +203,14 @@ impl<'a> Frame<'a> {
             byte::MESSAGE => Self::Message(reader.rest()),
             byte::BEGIN => Self::Begin(Begin::read(reader)?),
             byte::RECORDS => Self::Records(reader.rest()),
-            byte::TURN => {
-                let turn = Turn(reader.u64("turn")?);
+            byte::SEQUENCE => {
+                let sequence = Sequence(reader.u64("sequence")?);
                 let commits = reader.rest();
-                if !commits.len().is_multiple_of(COMMIT_BYTES) || turn == Turn::NEVER {
-                    return Err(FrameError::Field { what: "turn" });
+                if !commits.len().is_multiple_of(COMMIT_BYTES) || sequence == Sequence::NEVER {
+                    return Err(FrameError::Field { what: "sequence" });
                 }
-                Self::Turn {
-                    turn,
+                Self::Sequence {
+                    sequence,
                     commits: Commits(commits),
                 }
             }
@@ -226,9 +226,9 @@ impl<'a> Frame<'a> {
             },
             byte::PING => Self::Ping,
             byte::VOTE => Self::Vote {
-                received: Turn(reader.u64("received")?),
-                appended: Turn(reader.u64("appended")?),
-                synced: Turn(reader.u64("synced")?),
+                received: Sequence(reader.u64("received")?),
+                appended: Sequence(reader.u64("appended")?),
+                synced: Sequence(reader.u64("synced")?),
             },
             byte::REFUSE => Self::Refuse(Refuse {
                 partition: reader.partition()?,
@@ -236,10 +236,10 @@ impl<'a> Frame<'a> {
                 op: reader.op()?,
                 reason: Reason::read(reader.u8("reason")?)?,
             }),
-            byte::CLAIM => Self::Claim {
+            byte::SUMMARY => Self::Summary {
                 partition: reader.partition()?,
                 view: reader.view()?,
-                claim: Claim {
+                summary: ReplicaSummary {
                     generation: reader.u32("generation")?,
                     committed: reader.op()?,
                     last: reader.position()?,
@@ -266,14 +266,14 @@ impl<'a> Frame<'a> {
             Self::Message(_) => byte::MESSAGE,
             Self::Begin(_) => byte::BEGIN,
             Self::Records(_) => byte::RECORDS,
-            Self::Turn { .. } => byte::TURN,
+            Self::Sequence { .. } => byte::SEQUENCE,
             Self::CopyStart(_) => byte::COPY_START,
             Self::Copy { .. } => byte::COPY,
             Self::CopyEnd { .. } => byte::COPY_END,
             Self::Ping => byte::PING,
             Self::Vote { .. } => byte::VOTE,
             Self::Refuse(_) => byte::REFUSE,
-            Self::Claim { .. } => byte::CLAIM,
+            Self::Summary { .. } => byte::SUMMARY,
             Self::CopyDone { .. } => byte::COPY_DONE,
             Self::Join { .. } => byte::JOIN,
             Self::Pong => byte::PONG,
@@ -286,8 +286,8 @@ impl<'a> Frame<'a> {
         match self {
             Self::Message(bytes) | Self::Records(bytes) => out.extend_from_slice(bytes),
             Self::Begin(begin) => begin.put(out),
-            Self::Turn { turn, commits } => {
-                out.extend_from_slice(&turn.0.to_le_bytes());
+            Self::Sequence { sequence, commits } => {
+                out.extend_from_slice(&sequence.0.to_le_bytes());
                 out.extend_from_slice(commits.0);
             }
             Self::CopyStart(start) => start.put(out),
@@ -308,8 +308,8 @@ impl<'a> Frame<'a> {
                 appended,
                 synced,
             } => {
-                for turn in [received, appended, synced] {
-                    out.extend_from_slice(&turn.0.to_le_bytes());
+                for sequence in [received, appended, synced] {
+                    out.extend_from_slice(&sequence.0.to_le_bytes());
                 }
             }
             Self::Refuse(refuse) => {
@@ -317,18 +317,18 @@ impl<'a> Frame<'a> {
                 out.extend_from_slice(&refuse.op.0.to_le_bytes());
                 out.push(refuse.reason as u8);
             }
-            Self::Claim {
+            Self::Summary {
                 partition,
                 view,
-                claim,
+                summary,
             } => {
                 put_partition(out, *partition, *view);
-                out.extend_from_slice(&claim.generation.to_le_bytes());
-                out.extend_from_slice(&claim.committed.0.to_le_bytes());
-                put_position(out, claim.last);
-                out.push(u8::from(claim.is_complete));
-                out.extend_from_slice(&claim.watermark.0.to_le_bytes());
-                put_runs(out, &claim.runs);
+                out.extend_from_slice(&summary.generation.to_le_bytes());
+                out.extend_from_slice(&summary.committed.0.to_le_bytes());
+                put_position(out, summary.last);
+                out.push(u8::from(summary.is_complete));
+                out.extend_from_slice(&summary.watermark.0.to_le_bytes());
+                put_runs(out, &summary.runs);
             }
             Self::CopyDone { partition, view } | Self::Join { partition, view } => {
                 put_partition(out, *partition, *view);

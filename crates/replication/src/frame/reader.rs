@@ -2,7 +2,7 @@
 
 use super::FrameError;
 use crate::Run;
-use crate::claim::{RUN_BYTES, read_run};
+use crate::summary::{RUN_BYTES, read_run};
 use brickyard_types::{Op, PartitionId, View};
 
 /// What is left of a body.

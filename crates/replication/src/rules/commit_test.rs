@@ -1,6 +1,6 @@
 use crate::fixture::{Cluster, P, Q, changing, group};
 use crate::frame::Frame;
-use crate::{Turn, Want};
+use crate::{Sequence, Want};
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn a_table_with_fsync_waits_for_every_disk() {
     cluster.is_log_held = vec![true, false];
     cluster.brick(0).put(P, "k", "w").unwrap();
     cluster.run();
-    cluster.brick(0).look_again();
+    cluster.brick(0).check_again();
     assert_eq!(cluster.brick(0).committed(P), 2, "appended is not synced");
     cluster.brick(0).sync();
     assert_eq!(cluster.brick(0).committed(P), 3);
@@ -95,7 +95,7 @@ fn a_vote_covers_no_partition_that_was_refused() {
     cluster.brick(0).put(P, "p", "lost").unwrap();
     cluster.brick(0).put(Q, "q", "kept").unwrap();
     cluster.run();
-    cluster.brick(0).look_again();
+    cluster.brick(0).check_again();
     assert_eq!(cluster.brick(0).committed(Q), 2, "the stream goes on");
     assert_eq!(cluster.brick(0).committed(P), 1, "what was refused is not");
     assert_eq!(cluster.brick(0).core.pending(P).next().unwrap().op, Op(2));
@@ -141,7 +141,7 @@ fn records_that_the_log_refused_are_not_voted_for() {
     cluster.pass(Duration::from_millis(200));
     cluster.wire(0, 1).is_held = true;
     cluster.run();
-    cluster.brick(0).look_again();
+    cluster.brick(0).check_again();
     assert_eq!(cluster.brick(0).committed(P), 1);
     cluster.wire(0, 1).is_held = false;
     cluster.run();
@@ -179,7 +179,7 @@ fn a_member_that_does_not_vote_is_to_be_evicted() {
     let evict = Want::Evict {
         partition: P,
         view: View(1),
-        backup: cluster.seats[2],
+        backup: cluster.replicas[2],
     };
     for _ in 0..48 {
         cluster.pass(Duration::from_millis(100));
@@ -203,7 +203,7 @@ fn a_member_without_a_stream_is_dialed_again_and_to_be_evicted() {
         cluster.flush(0);
     }
     let asked = cluster.asked(0);
-    let peer = cluster.seats[1];
+    let peer = cluster.replicas[1];
     let dials = asked.iter().filter(|it| **it == Want::Dial(peer)).count();
     assert!(
         (50..=61).contains(&dials),
@@ -218,9 +218,9 @@ fn a_vote_for_what_was_not_sent_closes_the_link() {
     let link = cluster.wire(0, 1).link;
     let mut bytes = Vec::new();
     let vote = Frame::Vote {
-        received: Turn(1 << 40),
-        appended: Turn(1),
-        synced: Turn(1),
+        received: Sequence(1 << 40),
+        appended: Sequence(1),
+        synced: Sequence(1),
     };
     vote.encode(&mut bytes);
     let brick = cluster.brick(0);

@@ -1,6 +1,6 @@
-use crate::fixture::{Cluster, P, Q, changing, group, seat};
+use crate::fixture::{Cluster, P, Q, changing, group, replica};
 use crate::frame::Frame;
-use crate::{Claim, Role, Want};
+use crate::{ReplicaSummary, Role, Want};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, View};
 use std::time::Duration;
@@ -9,7 +9,7 @@ fn promotion(view: u32) -> Want {
     Want::Promote {
         partition: P,
         view: View(view),
-        learner: seat(1),
+        learner: replica(1),
     }
 }
 
@@ -70,7 +70,7 @@ fn an_op_that_was_not_flushed_to_a_learner_does_not_commit() {
     cluster.brick(0).put(P, "k", "v").unwrap();
     // The own log is ahead of the end of the turn.
     cluster.brick(0).append();
-    cluster.brick(0).look_again();
+    cluster.brick(0).check_again();
     assert_eq!(cluster.brick(0).committed(P), 4);
     cluster.run();
     assert_eq!(cluster.brick(0).committed(P), 5);
@@ -192,7 +192,7 @@ fn the_vote_stays_required_until_a_newer_view_whatever_happens() {
     assert!(
         asked
             .iter()
-            .any(|it| matches!(it, Want::Evict { backup, .. } if *backup == seat(1)))
+            .any(|it| matches!(it, Want::Evict { backup, .. } if *backup == replica(1)))
     );
     cluster.adopt(P, &group(2, 0, &[], &[]));
     cluster.run();
@@ -263,7 +263,14 @@ fn a_learner_older_than_the_watermark_is_filled_anew() {
     assert_eq!(cluster.brick(1).get(P, "goes"), None);
     assert_eq!(cluster.brick(1).get(P, "stays").as_deref(), Some("v"));
     assert_eq!(
-        cluster.brick(1).core.claims().next().unwrap().1.watermark,
+        cluster
+            .brick(1)
+            .core
+            .summaries()
+            .next()
+            .unwrap()
+            .1
+            .watermark,
         Op(5)
     );
 }
@@ -319,9 +326,16 @@ fn an_unfinished_catch_up_is_not_claimed() {
     cluster.brick(0).put(P, "live", "v").unwrap();
     cluster.run();
     assert_eq!(cluster.brick(1).last(P), (1, 5));
-    let claim = cluster.brick(1).core.claims().next().unwrap().1;
-    assert_eq!((claim.last, claim.is_complete), ((View(0), Op(0)), false));
-    assert_eq!(cluster.brick(1).core.base(P), None, "nothing to clean by");
+    let summary = cluster.brick(1).core.summaries().next().unwrap().1;
+    assert_eq!(
+        (summary.last, summary.is_complete),
+        ((View(0), Op(0)), false)
+    );
+    assert_eq!(
+        cluster.brick(1).core.baseline(P),
+        None,
+        "nothing to clean by"
+    );
     // The same after a restart, from the log alone.
     let log = cluster.crash(1);
     let (_, rebuilds) = crate::fixture::FakeHost::recover(&log);
@@ -334,7 +348,7 @@ fn an_unfinished_catch_up_is_not_claimed() {
 
 /// Rule `log summaries begin at a baseline`.
 #[test]
-fn a_finished_catch_up_is_claimed_once_its_base_is_in_the_log() {
+fn a_finished_catch_up_is_claimed_once_its_baseline_is_in_the_log() {
     let mut cluster = joining();
     cluster.brick(0).put(P, "live", "v").unwrap();
     cluster.run();
@@ -351,7 +365,7 @@ fn a_finished_catch_up_is_claimed_once_its_base_is_in_the_log() {
         (restored.last, restored.is_complete),
         ((View(1), Op(5)), true)
     );
-    assert_eq!(restored.base.op, Op(4));
+    assert_eq!(restored.baseline.op, Op(4));
 }
 
 /// Rule `forced recovery begins a generation`.
@@ -402,7 +416,7 @@ fn a_learner_never_cuts_what_it_knows_to_be_committed() {
 /// A learner that is taken off the list and on again in one view is asked twice what it has: the answer to the
 /// first question does not pass for one to the second.
 #[test]
-fn an_old_claim_does_not_undo_what_was_copied_since() {
+fn an_old_summary_does_not_undo_what_was_copied_since() {
     let (without, with) = (group(1, 0, &[], &[]), group(1, 0, &[], &[1]));
     let mut cluster = Cluster::started(2, &[P], &without);
     cluster.brick(0).put(P, "a", "old").unwrap();
@@ -442,21 +456,21 @@ fn an_old_claim_does_not_undo_what_was_copied_since() {
 }
 
 #[test]
-fn a_claim_of_nothing_by_one_that_has_something_is_filled_anew() {
+fn a_summary_of_nothing_by_one_that_has_something_is_filled_anew() {
     let mut cluster = joining();
     let partition = cluster.brick(0).core.partitions.by_id(P).unwrap();
-    let mut claim = Claim {
+    let mut summary = ReplicaSummary {
         is_complete: true,
-        ..Claim::default()
+        ..ReplicaSummary::default()
     };
     assert_eq!(
-        crate::teach::plan(partition, &claim),
-        crate::teach::Plan::Above(Op(0))
+        crate::state_transfer::plan(partition, &summary),
+        crate::state_transfer::Plan::Above(Op(0))
     );
-    claim.is_complete = false;
+    summary.is_complete = false;
     assert_eq!(
-        crate::teach::plan(partition, &claim),
-        crate::teach::Plan::Full
+        crate::state_transfer::plan(partition, &summary),
+        crate::state_transfer::Plan::Full
     );
 }
 
@@ -466,9 +480,9 @@ fn copies_are_wanted_by_a_learner_that_is_copied_alone() {
     let link = cluster.wire(0, 1).link;
     let core = &cluster.brick(0).core;
     assert!(!core.wants_copies(link, P) && !core.wants_copies(link, PartitionId(99)));
-    let all: Vec<_> = core.claims().collect();
+    let all: Vec<_> = core.summaries().collect();
     assert_eq!(
-        core.claim_of(P).map(|claim| (P, claim)).as_ref(),
+        core.summary_of(P).map(|summary| (P, summary)).as_ref(),
         all.first()
     );
 }

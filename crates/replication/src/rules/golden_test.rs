@@ -4,9 +4,9 @@
 //! meant, all are written anew by `BRICKYARD_GOLDEN=write cargo test -p brickyard-replication golden`; the difference
 //! is what the change does to the protocol, and is to be read.
 
-use crate::fixture::{Brick, Cluster, FakeHost, P, TABLE, changing, group, seat_in, trace};
-use crate::{Base, Half, LogMark, Run};
-use brickyard_routing::{Group, Seat};
+use crate::fixture::{Brick, Cluster, FakeHost, P, TABLE, changing, group, replica_in, trace};
+use crate::{Baseline, Half, LogMark, Run};
+use brickyard_routing::{Group, Replica};
 use brickyard_types::{Op, PartitionId, View};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -66,16 +66,19 @@ impl Stage {
         }
     }
 
-    fn seats(&self, numbers: &[usize]) -> Vec<Seat> {
-        numbers.iter().map(|it| self.cluster.seats[*it]).collect()
+    fn replicas(&self, numbers: &[usize]) -> Vec<Replica> {
+        numbers
+            .iter()
+            .map(|it| self.cluster.replicas[*it])
+            .collect()
     }
 
     fn group_of(&self, words: &Words<'_>) -> Group {
         let view = words.number(1) as u32;
         let mut group = group(view, 0, &[], &[]);
-        group.primary = self.cluster.seats[words.numbers("primary")[0]];
-        group.backups = self.seats(&words.numbers("backups"));
-        group.learners = self.seats(&words.numbers("learners"));
+        group.primary = self.cluster.replicas[words.numbers("primary")[0]];
+        group.backups = self.replicas(&words.numbers("backups"));
+        group.learners = self.replicas(&words.numbers("learners"));
         group
     }
 
@@ -188,18 +191,18 @@ impl Stage {
 
     fn restart(&mut self, at: usize) {
         self.lives[at] += 1;
-        let seat = seat_in(at, self.lives[at]);
+        let replica = replica_in(at, self.lives[at]);
         let (host, rebuilds) = FakeHost::recover(&self.logs[at]);
-        let mut brick = Brick::new(seat);
+        let mut brick = Brick::new(replica);
         brick.host = host;
         for (partition, rebuild) in rebuilds {
             brick.restore(partition, &rebuild.finish());
         }
-        for (partition, claim) in brick.core.claims() {
-            let claim = trace::claim(&claim);
-            trace::note(|| format!("brick {at}: its log has p{partition}: {claim}"));
+        for (partition, summary) in brick.core.summaries() {
+            let summary = trace::summary(&summary);
+            trace::note(|| format!("brick {at}: its log has p{partition}: {summary}"));
         }
-        self.cluster.seats[at] = seat;
+        self.cluster.replicas[at] = replica;
         self.cluster.bricks[at] = Some(brick);
     }
 
@@ -219,7 +222,7 @@ impl Stage {
             .collect();
         let ends: [Half; 2] = ends.try_into().unwrap();
         let op = ends.iter().map(|half| half.last.1).max().unwrap().next();
-        let base = Base {
+        let baseline = Baseline {
             generation: 1,
             view,
             op,
@@ -227,7 +230,7 @@ impl Stage {
         };
         for (at, brick) in self.cluster.bricks.iter_mut().enumerate() {
             let Some(brick) = brick else { continue };
-            let holds = brick.with(|core| core.merge(TABLE, &ends, words.partition(), &base));
+            let holds = brick.with(|core| core.merge(TABLE, &ends, words.partition(), &baseline));
             trace::note(|| format!("brick {at}: holds both halves to their ends: {holds}"));
         }
     }

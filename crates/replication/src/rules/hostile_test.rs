@@ -1,6 +1,6 @@
 use crate::fixture::{Cluster, P, Q, TABLE, changing, group, header};
 use crate::frame::{Begin, CopyStart, Frame, Reason, Refuse};
-use crate::{Base, Claim, Run, Turn, ViewStart};
+use crate::{Baseline, ReplicaSummary, Run, Sequence, ViewStart};
 use brickyard_types::record::{Kind, encode, flag};
 use brickyard_types::{Op, PartitionId, TableId, View};
 use std::time::Duration;
@@ -92,7 +92,7 @@ impl Liar {
     fn frame(&mut self, out: &mut Vec<u8>) {
         let (partition, view) = (self.partition(), self.view());
         let first = (self.view(), self.op());
-        let turn = Turn(self.0.below(40));
+        let sequence = Sequence(self.0.below(40));
         let records = self.records();
         let frame = match self.0.below(14) {
             0 | 1 => Frame::Begin(Begin {
@@ -108,7 +108,7 @@ impl Liar {
             2..=4 => Frame::Records(&records),
             5 => {
                 let commits = [(partition, self.op()), (P, Op(self.0.below(20)))];
-                crate::frame::put_turn(out, turn, &commits);
+                crate::frame::put_sequence(out, sequence, &commits);
                 return;
             }
             6 => Frame::CopyStart(CopyStart {
@@ -129,9 +129,9 @@ impl Liar {
                 at: first,
             },
             9 => Frame::Vote {
-                received: turn,
-                appended: Turn(self.0.below(turn.0 + 1)),
-                synced: Turn(0),
+                received: sequence,
+                appended: Sequence(self.0.below(sequence.0 + 1)),
+                synced: Sequence(0),
             },
             10 => Frame::Refuse(Refuse {
                 partition,
@@ -139,10 +139,10 @@ impl Liar {
                 op: first.1,
                 reason: Reason::Gap,
             }),
-            11 => Frame::Claim {
+            11 => Frame::Summary {
                 partition,
                 view,
-                claim: Claim {
+                summary: ReplicaSummary {
                     generation: self.0.below(3) as u32,
                     committed: self.op(),
                     last: first,
@@ -214,5 +214,5 @@ fn no_frame_panics_and_none_cuts_what_is_committed() {
         refused > 1000 && taken > 1000 && cut > 10,
         "{refused} {taken} {cut}"
     );
-    assert_eq!(Base::decode(View(1), Op(1), &[0; 7]), None);
+    assert_eq!(Baseline::decode(View(1), Op(1), &[0; 7]), None);
 }

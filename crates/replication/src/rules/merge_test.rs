@@ -1,5 +1,5 @@
 use crate::fixture::{Cluster, P, Q, TABLE, changing, group};
-use crate::{Base, Half, Run};
+use crate::{Baseline, Half, Run};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, View};
 
@@ -16,9 +16,9 @@ fn siblings() -> Cluster {
     cluster
 }
 
-fn base() -> Base {
+fn baseline() -> Baseline {
     let (view, first) = (View(1), Op(1));
-    Base {
+    Baseline {
         generation: 1,
         view,
         op: Op(3),
@@ -35,7 +35,7 @@ fn merge(cluster: &mut Cluster, at: usize, lasts: [u64; 2]) -> bool {
     };
     let halves = [half(P, lasts[0]), half(Q, lasts[1])];
     let brick = cluster.brick(at);
-    brick.with(|core| core.merge(TABLE, &halves, WHOLE, &base()))
+    brick.with(|core| core.merge(TABLE, &halves, WHOLE, &baseline()))
 }
 
 /// Rule `splits and merges are bound to views`.
@@ -50,10 +50,10 @@ fn whole_begins_behind_both_logs_and_goes_on() {
             (3, (1, 3)),
             "above both"
         );
-        let claims = brick.core.claims().find(|(of, _)| *of == WHOLE);
-        let claim = claims.unwrap().1;
-        assert!(claim.is_complete);
-        assert_eq!((claim.last, claim.watermark), ((View(1), Op(3)), Op(3)));
+        let summaries = brick.core.summaries().find(|(of, _)| *of == WHOLE);
+        let summary = summaries.unwrap().1;
+        assert!(summary.is_complete);
+        assert_eq!((summary.last, summary.watermark), ((View(1), Op(3)), Op(3)));
         assert_eq!((brick.last(P), brick.last(Q)), ((0, 0), (0, 0)), "gone");
     }
     cluster.adopt(WHOLE, &group(2, 0, &[1], &[]));
@@ -69,23 +69,31 @@ fn whole_begins_behind_both_logs_and_goes_on() {
 
 /// Rule `splits and merges are bound to views`.
 #[test]
-fn who_lacks_the_end_of_either_claims_nothing_and_gets_a_full_copy() {
+fn who_lacks_the_end_of_either_summaries_nothing_and_gets_a_full_copy() {
     let mut cluster = siblings();
     assert!(merge(&mut cluster, 0, [2, 3]));
     // As if it had missed the last op of one.
     assert!(!merge(&mut cluster, 1, [3, 3]));
-    let claims = cluster.brick(1).core.claims();
-    let claim = claims.into_iter().find(|(of, _)| *of == WHOLE).unwrap().1;
-    assert!(!claim.is_complete);
-    assert_eq!((claim.last.1, claim.committed), (Op(0), Op(0)));
+    let summaries = cluster.brick(1).core.summaries();
+    let summary = summaries
+        .into_iter()
+        .find(|(of, _)| *of == WHOLE)
+        .unwrap()
+        .1;
+    assert!(!summary.is_complete);
+    assert_eq!((summary.last.1, summary.committed), (Op(0), Op(0)));
     cluster.adopt(WHOLE, &group(2, 0, &[], &[1]));
     cluster.run();
     let kinds = cluster.brick(1).host.kinds(WHOLE);
-    let is_full = |(kind, op): &(Kind, u64)| *kind == Kind::Base && *op >= 3;
+    let is_full = |(kind, op): &(Kind, u64)| *kind == Kind::Baseline && *op >= 3;
     assert!(kinds.iter().any(is_full), "{kinds:?}");
-    let claims = cluster.brick(1).core.claims();
-    let claim = claims.into_iter().find(|(of, _)| *of == WHOLE).unwrap().1;
-    assert!(claim.is_complete && claim.watermark >= Op(3));
+    let summaries = cluster.brick(1).core.summaries();
+    let summary = summaries
+        .into_iter()
+        .find(|(of, _)| *of == WHOLE)
+        .unwrap()
+        .1;
+    assert!(summary.is_complete && summary.watermark >= Op(3));
 }
 
 /// Rule `splits and merges are bound to views`.

@@ -1,4 +1,4 @@
-use crate::fixture::{Brick, Cluster, FakeHost, P, group, seat_in};
+use crate::fixture::{Brick, Cluster, FakeHost, P, group, replica_in};
 use crate::{Role, Want};
 use brickyard_types::record::Kind;
 use brickyard_types::{Instant, Op, View};
@@ -19,7 +19,7 @@ pub(super) fn torn() -> (Cluster, Vec<(crate::LogMark, Vec<u8>)>) {
 
 pub(super) fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
     let (host, rebuilds) = FakeHost::recover(log);
-    let mut brick = Brick::new(seat_in(1, 2));
+    let mut brick = Brick::new(replica_in(1, 2));
     brick.host = host;
     brick.host.batch.0 = 2;
     for (partition, rebuild) in rebuilds {
@@ -33,26 +33,26 @@ pub(super) fn restarted(log: &[(crate::LogMark, Vec<u8>)]) -> Brick {
 fn a_restart_cuts_nothing_and_reports_what_it_has() {
     let (mut cluster, log) = torn();
     let brick = restarted(&log);
-    let (_, claim) = brick.core.claims().next().unwrap();
-    assert_eq!(claim.last, (View(1), Op(3)), "the tail is claimed");
-    assert!(claim.is_complete);
-    assert_eq!(claim.committed, Op(2), "as the newest record says");
+    let (_, summary) = brick.core.summaries().next().unwrap();
+    assert_eq!(summary.last, (View(1), Op(3)), "the suffix is claimed");
+    assert!(summary.is_complete);
+    assert_eq!(summary.committed, Op(2), "as the newest record says");
     assert_eq!(brick.core.pending(P).count(), 1);
     assert_eq!(brick.core.status(P).role, Role::None);
     // It becomes the only member left, and what had been acknowledged is there.
     cluster.crash(0);
-    cluster.seats[1] = seat_in(1, 2);
+    cluster.replicas[1] = replica_in(1, 2);
     cluster.bricks[1] = Some(brick);
     let mut next = group(2, 1, &[], &[]);
-    next.primary = seat_in(1, 2);
+    next.primary = replica_in(1, 2);
     cluster.brick(1).adopt(P, &next);
     cluster.run();
     assert_eq!(cluster.brick(1).committed(P), 4);
     assert_eq!(cluster.brick(1).get(P, "b").as_deref(), Some("2"));
 }
 
-/// A brick whose log has a tail in the name of a partition that was split: it writes that once more as a part's, behind
-/// a base, in a batch that a full disk refuses.
+/// A brick whose log has a suffix in the name of a partition that was split: it writes that once more as a part's, behind
+/// a baseline, in a batch that a full disk refuses.
 fn refused() -> Brick {
     let (_, log) = torn();
     let mut brick = restarted(&[]);
@@ -61,29 +61,29 @@ fn refused() -> Brick {
     let again = brick.host.batch;
     for (partition, rebuild) in rebuilds {
         let mut restored = rebuild.finish();
-        assert_eq!(restored.tail.len(), 1);
-        restored.tail[0].mark = again;
+        assert_eq!(restored.suffix.len(), 1);
+        restored.suffix[0].mark = again;
         brick.restore(partition, &restored);
-        brick.core.based_in(partition, again);
+        brick.core.baseline_in(partition, again);
     }
     brick.host.end_batch();
     brick.on_refused(again);
     brick
 }
 
-/// No stream brings it again, and it may be all that there is: whoever believed a claim without it would go on without
+/// No stream brings it again, and it may be all that there is: whoever believed a log summary without it would go on without
 /// what may have committed.
 /// Rule `a restart cuts nothing`.
 #[test]
-fn a_tail_that_the_log_refuses_is_written_again() {
+fn a_suffix_that_the_log_refuses_is_written_again() {
     let mut brick = refused();
-    let (_, claim) = brick.core.claims().next().unwrap();
-    assert!(claim.is_complete, "{claim:?}");
-    assert_eq!(claim.last, (View(1), Op(3)));
+    let (_, summary) = brick.core.summaries().next().unwrap();
+    assert!(summary.is_complete, "{summary:?}");
+    assert_eq!(summary.last, (View(1), Op(3)));
     assert_eq!(
-        brick.core.base(P),
+        brick.core.baseline(P),
         None,
-        "without the tail a base is no claim"
+        "without the suffix a base is no claim"
     );
     // The disk is full for a while.
     for round in 1..4 {
@@ -93,11 +93,11 @@ fn a_tail_that_the_log_refuses_is_written_again() {
         brick.on_refused(batch);
     }
     brick.tick(Instant(4 << 32));
-    let written = [(Kind::Base, 2), (Kind::Cut, 2), (Kind::Put, 3)];
+    let written = [(Kind::Baseline, 2), (Kind::Cut, 2), (Kind::Put, 3)];
     assert_eq!(brick.host.kinds(P), written);
     let batch = brick.host.end_batch();
     brick.on_appended(batch);
-    assert!(brick.core.base(P).is_some());
+    assert!(brick.core.baseline(P).is_some());
     brick.tick(Instant(5 << 32));
     assert_eq!(brick.host.kinds(P), written, "once is enough");
 }
@@ -107,10 +107,10 @@ fn a_tail_that_the_log_refuses_is_written_again() {
 fn a_view_begins_behind_what_the_log_had_refused() {
     let mut brick = refused();
     let mut alone = group(2, 1, &[], &[]);
-    alone.primary = seat_in(1, 2);
+    alone.primary = replica_in(1, 2);
     brick.adopt(P, &alone);
     let written = [
-        (Kind::Base, 2),
+        (Kind::Baseline, 2),
         (Kind::Cut, 2),
         (Kind::Put, 3),
         (Kind::ViewStart, 4),
@@ -142,13 +142,13 @@ fn a_view_begins_behind_what_its_primary_had_prepared() {
 
 /// Rule `a restart cuts nothing`.
 #[test]
-fn the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
+fn the_suffix_is_cut_where_the_primary_of_a_newer_view_says() {
     let (mut cluster, log) = torn();
     // Brick 0 goes on alone in view 2.
-    cluster.seats[1] = seat_in(1, 2);
+    cluster.replicas[1] = replica_in(1, 2);
     cluster.bricks[1] = Some(restarted(&log));
     let mut next = group(2, 0, &[], &[]);
-    next.learners = vec![seat_in(1, 2)];
+    next.learners = vec![replica_in(1, 2)];
     cluster.brick(1).adopt(P, &next);
     assert_eq!(cluster.brick(1).last(P), (1, 3));
     assert_eq!(cluster.brick(1).host.cut, []);
@@ -168,10 +168,10 @@ fn the_tail_is_cut_where_the_primary_of_a_newer_view_says() {
 #[test]
 fn a_brick_that_came_back_is_a_learner_and_not_in_sync() {
     let (mut cluster, log) = torn();
-    cluster.seats[1] = seat_in(1, 2);
+    cluster.replicas[1] = replica_in(1, 2);
     cluster.bricks[1] = Some(restarted(&log));
     let mut group = group(1, 0, &[1], &[]);
-    group.learners = vec![seat_in(1, 2)];
+    group.learners = vec![replica_in(1, 2)];
     cluster.adopt(P, &group);
     cluster.run();
     assert_eq!(cluster.brick(1).core.status(P).role, Role::Learner);

@@ -98,9 +98,9 @@ fn who_was_in_sync_has_committed_all_whether_it_knew_or_not() {
         let brick = cluster.brick(at);
         for half in [Q, R] {
             assert_eq!((brick.committed(half), brick.last(half)), (2, (1, 2)));
-            let claims = brick.core.claims().find(|(of, _)| *of == half);
-            let claim = claims.unwrap().1;
-            assert!(claim.is_complete && claim.last == (View(1), brickyard_types::Op(2)));
+            let summaries = brick.core.summaries().find(|(of, _)| *of == half);
+            let summary = summaries.unwrap().1;
+            assert!(summary.is_complete && summary.last == (View(1), brickyard_types::Op(2)));
         }
         assert_eq!(brick.last(P), (0, 0), "the whole is gone");
         assert_eq!(brick.get(P, "k").as_deref(), Some("v"));
@@ -193,9 +193,12 @@ fn who_was_in_sync_and_has_restarted_keeps_what_it_had_pending() {
     brick.with(|core| core.split(TABLE, P, View(1), &[Q, R]));
     for half in [Q, R] {
         assert_eq!((brick.committed(half), brick.last(half)), (3, (1, 3)));
-        let (_, claim) = brick.core.claims().find(|(of, _)| *of == half).unwrap();
-        assert!(claim.is_complete, "it may be all that is left: {claim:?}");
-        assert_eq!(claim.last, (View(1), brickyard_types::Op(3)));
+        let (_, summary) = brick.core.summaries().find(|(of, _)| *of == half).unwrap();
+        assert!(
+            summary.is_complete,
+            "it may be all that is left: {summary:?}"
+        );
+        assert_eq!(summary.last, (View(1), brickyard_types::Op(3)));
     }
     assert_eq!(brick.get(P, "b").as_deref(), Some("2"));
 }

@@ -1,6 +1,6 @@
-use crate::fixture::{Cluster, FakeHost, P, Q, TABLE, changing, group, header, seat_in};
-use crate::frame::{Begin, Frame, Reason, put_turn};
-use crate::{Direction, LinkId, Role, Turn, Want};
+use crate::fixture::{Cluster, FakeHost, P, Q, TABLE, changing, group, header, replica_in};
+use crate::frame::{Begin, Frame, Reason, put_sequence};
+use crate::{Direction, LinkId, Role, Sequence, Want};
 use brickyard_types::record::{Kind, encode};
 use brickyard_types::{Op, View};
 use std::time::Duration;
@@ -71,11 +71,11 @@ fn votes_of_another_stream_do_not_count() {
     let old = cluster.wire(0, 1).link;
     let new = cluster.connect(0, 1);
     cluster.wires[new].is_held = true;
-    let turn = cluster.brick(0).core.links.get(old).unwrap().sender.sent;
+    let sequence = cluster.brick(0).core.links.get(old).unwrap().sender.sent;
     let vote = Frame::Vote {
-        received: turn,
-        appended: turn,
-        synced: turn,
+        received: sequence,
+        appended: sequence,
+        synced: sequence,
     };
     let mut bytes = Vec::new();
     vote.encode(&mut bytes);
@@ -98,7 +98,7 @@ fn commit_positions_of_another_stream_do_not_count() {
     cluster.run();
     assert_eq!(cluster.brick(1).last(P), (1, 2));
     let mut bytes = Vec::new();
-    put_turn(&mut bytes, Turn(0), &[(P, Op(2))]);
+    put_sequence(&mut bytes, Sequence(0), &[(P, Op(2))]);
     for (from, committed) in [(2, 1), (0, 2)] {
         let link = cluster.wire(from, 1).link;
         let brick = cluster.brick(1);
@@ -151,7 +151,7 @@ fn a_stream_that_was_dialed_earlier_and_arrives_later_is_closed() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.connect(0, 1);
     cluster.run();
-    let peer = cluster.seats[0];
+    let peer = cluster.replicas[0];
     let brick = cluster.brick(1);
     let late = LinkId(90);
     brick.on_link(late, peer, Direction::Incoming, 0);
@@ -194,8 +194,8 @@ fn a_record_is_appended_only_after_the_one_before_it() {
 fn a_brick_in_another_life_is_another_member() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     let log = cluster.crash(1);
-    cluster.seats[1] = seat_in(1, 2);
-    cluster.bricks[1] = Some(crate::fixture::Brick::new(cluster.seats[1]));
+    cluster.replicas[1] = replica_in(1, 2);
+    cluster.bricks[1] = Some(crate::fixture::Brick::new(cluster.replicas[1]));
     let (host, rebuilds) = FakeHost::recover(&log);
     cluster.brick(1).host = host;
     for (partition, rebuild) in rebuilds {
@@ -307,9 +307,9 @@ fn frames_that_break_the_protocol_are_errors_and_change_nothing() {
             records: &records,
         },
         Frame::Vote {
-            received: Turn(1),
-            appended: Turn(1),
-            synced: Turn(1),
+            received: Sequence(1),
+            appended: Sequence(1),
+            synced: Sequence(1),
         },
     ];
     for frame in &frames {
@@ -343,7 +343,7 @@ fn what_comes_on_the_streams_of_an_earlier_incarnation_is_dropped() {
     cluster.brick(0).put(P, "k", "v").unwrap();
     cluster.flush(0);
     let brick = cluster.brick(1);
-    brick.with(|core| core.set_me(seat_in(1, 2)));
+    brick.with(|core| core.set_me(replica_in(1, 2)));
     let before = cluster.brick(1).last(P);
     while !cluster.wires[0].down.is_empty() {
         cluster.deliver_down(0).unwrap();

@@ -1,4 +1,4 @@
-use crate::fixture::{Brick, Cluster, P, TABLE, changing, group, header, seat};
+use crate::fixture::{Brick, Cluster, P, TABLE, changing, group, header, replica};
 use crate::frame::{Begin, Frame};
 use crate::view::names;
 use crate::{Role, Run, ViewStart, Want};
@@ -62,7 +62,7 @@ fn inherited_ops_commit_when_all_have_voted_again() {
     cluster.brick(2).adopt(P, &next);
     cluster.is_log_held[2] = true;
     cluster.run();
-    cluster.brick(1).look_again();
+    cluster.brick(1).check_again();
     assert_eq!(
         cluster.brick(1).committed(P),
         1,
@@ -186,8 +186,8 @@ fn a_cut_is_in_the_log_before_the_first_vote_of_the_view() {
     // Up to the view's start all is in memory; the cut and it are not in the log.
     assert_eq!(cluster.brick(1).committed(P), 1);
     let kinds = cluster.brick(0).host.kinds(P);
-    let tail = [(Kind::Put, 2), (Kind::Cut, 1), (Kind::ViewStart, 2)];
-    assert_eq!(kinds[1..], tail);
+    let suffix = [(Kind::Put, 2), (Kind::Cut, 1), (Kind::ViewStart, 2)];
+    assert_eq!(kinds[1..], suffix);
     cluster.is_log_held[0] = false;
     cluster.run();
     assert_eq!(cluster.brick(1).committed(P), 2);
@@ -204,15 +204,15 @@ fn a_cut_alone_holds_the_vote_back() {
     cluster.requests.clear();
     cluster.flush(1);
     cluster.deliver_down(wire).unwrap();
-    let turn = Frame::Turn {
-        turn: cluster.brick(1).core.turn,
+    let sequence = Frame::Sequence {
+        sequence: cluster.brick(1).core.sequence,
         commits: match Frame::decode(cluster.wires[wire].down.back().unwrap()) {
-            Ok(Frame::Turn { commits, .. }) => commits,
+            Ok(Frame::Sequence { commits, .. }) => commits,
             other => panic!("{other:?}"),
         },
     };
     let mut bytes = Vec::new();
-    turn.encode(&mut bytes);
+    sequence.encode(&mut bytes);
     cluster.wires[wire].down.clear();
     cluster.wires[wire].down.push_back(bytes);
     cluster.deliver_down(wire).unwrap();
@@ -262,7 +262,7 @@ fn nothing_committed_is_cut_whatever_a_primary_says() {
 
 /// Rule `a cut is a record`.
 #[test]
-fn an_agreed_tail_is_kept_to_its_last_record() {
+fn an_agreed_suffix_is_kept_to_its_last_record() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     cluster.is_log_held[1] = true;
     for value in ["a", "b"] {
@@ -382,7 +382,7 @@ fn what_was_accepted_is_kept_past_the_partition() {
     let change = changing(&first, &group(5, 1, &[0], &[]), &[]);
     cluster.brick(1).adopt(P, &change);
     cluster.brick(1).with(|core| core.forget(P));
-    assert_eq!(cluster.brick(1).core.claim_of(P), None, "it is gone");
+    assert_eq!(cluster.brick(1).core.summary_of(P), None, "it is gone");
     // Back again, in a view below the one that it accepted.
     cluster.adopt(P, &group(3, 0, &[1], &[]));
     cluster.run();
@@ -429,7 +429,7 @@ fn only_the_primary_that_the_map_names_begins_a_view() {
 fn a_group_names_whoever_has_a_part_in_it_or_in_its_change() {
     let first = group(1, 0, &[1], &[2]);
     let next = changing(&first, &group(2, 3, &[1], &[]), &[4]);
-    let named = |group: &Group| [0, 1, 2, 3, 4, 5].map(|it| names(group, seat(it)));
+    let named = |group: &Group| [0, 1, 2, 3, 4, 5].map(|it| names(group, replica(it)));
     assert_eq!(named(&first), [true, true, true, false, false, false]);
     assert_eq!(named(&next), [true, true, true, true, true, false]);
 }

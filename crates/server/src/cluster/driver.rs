@@ -13,7 +13,7 @@ use brickyard_brick::{ControlRequest, Direction};
 use brickyard_metadata::{Catalog, Change};
 use brickyard_node::peer::{Answer, HandshakeRefused};
 use brickyard_node::{ChangeOrigin, ControlLoop, ControlStart, First, News, Report, Source};
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_types::Incarnation;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(crate) enum Order {
     /// A brick has something for the control plane.
     Brick(usize, ControlRequest),
     /// A brick wants a stream.
-    Dial(usize, Seat),
+    Dial(usize, Replica),
     /// The node is going to stop: hand over what others can take, then say so.
     Drain(oneshot::Sender<()>),
 }
@@ -235,7 +235,7 @@ impl Driver {
     }
 
     fn on_arrived(&mut self, arrived: Arrived) {
-        match self.control.judge(&arrived.hello) {
+        match self.control.admit(&arrived.hello) {
             Ok(()) => self.control.common.host.peers.take(arrived),
             // Its own address may well be in join.
             Err(refused @ HandshakeRefused::Myself) => {

@@ -14,7 +14,7 @@ use brickyard_node::peer::Introduction;
 use brickyard_node::{
     ControlIo, Host, HostPort, LogWriter, Message, Report, Source, Target, ToBrick, Urgency,
 };
-use brickyard_routing::{NodeId, Seat};
+use brickyard_routing::{NodeId, Replica};
 use brickyard_store::{BootNote, OsDisk};
 use brickyard_types::{Incarnation, Instant, TableAttributes, UnixMillis};
 use std::io;
@@ -81,7 +81,7 @@ impl Host for Outside {
             .introduce(|introduction| introduction.node = Some((me, incarnation)));
     }
 
-    fn dial(&mut self, own: Seat, peer: Seat, connection: u64, address: HostPort) {
+    fn dial(&mut self, own: Replica, peer: Replica, connection: u64, address: HostPort) {
         let events = self.peers.events();
         dial::dial(
             own,

@@ -150,8 +150,8 @@ impl Writing {
     }
 
     /// The next order, or word that it is time for a copy.
-    fn wait(&self, orders: &Receiver<Order>, owes_copy: bool) -> Result<Order, RecvTimeoutError> {
-        if owes_copy {
+    fn wait(&self, orders: &Receiver<Order>, needs_copy: bool) -> Result<Order, RecvTimeoutError> {
+        if needs_copy {
             return orders.recv_timeout(self.copy_due_in());
         }
         orders.recv().map_err(|_| RecvTimeoutError::Disconnected)

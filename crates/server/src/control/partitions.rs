@@ -1,7 +1,7 @@
 //! Partitions in `/status`: how many are as they should be, and which are not.
 
 use brickyard_metadata::{Catalog, TableEntry};
-use brickyard_routing::{Group, Member, Seat};
+use brickyard_routing::{Group, Member, Replica};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -84,11 +84,11 @@ pub(super) fn placement(table: &TableEntry) -> Value {
     let mut shares: BTreeMap<Member, Share> = BTreeMap::new();
     for group in table.map.groups() {
         shares.entry(group.primary.member).or_default().primaries += 1;
-        for seat in group.in_sync() {
-            shares.entry(seat.member).or_default().copies += 1;
+        for replica in group.in_sync() {
+            shares.entry(replica.member).or_default().copies += 1;
         }
-        for seat in &group.learners {
-            shares.entry(seat.member).or_default().learning += 1;
+        for replica in &group.learners {
+            shares.entry(replica.member).or_default().learning += 1;
         }
     }
     let share = |(member, share): (Member, Share)| {
@@ -160,6 +160,6 @@ pub(super) fn unsettled(catalog: &Catalog) -> Value {
         .collect()
 }
 
-fn names(seats: &[Seat]) -> Vec<String> {
-    seats.iter().map(ToString::to_string).collect()
+fn names(replicas: &[Replica]) -> Vec<String> {
+    replicas.iter().map(ToString::to_string).collect()
 }

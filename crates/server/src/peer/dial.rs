@@ -5,12 +5,12 @@ use super::{Event, Events, Stream};
 use crate::config::HostPort;
 use brickyard_brick::Direction;
 use brickyard_node::peer::{ConnectionKind, Introduction};
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 
 /// Dials; the outcome comes as an event.
 pub(crate) fn dial(
-    own: Seat,
-    peer: Seat,
+    own: Replica,
+    peer: Replica,
     connection: u64,
     at: HostPort,
     introduction: &Introduction,

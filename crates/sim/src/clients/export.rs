@@ -28,12 +28,12 @@ pub(super) fn ask_export(world: &mut World, at: usize) -> bool {
     let client = &world.clients.all[at];
     let here = (client.place.node, client.place.brick);
     let table = world.clients.tables[client.table].clone();
-    let catalog = world.cluster.judges.latest.as_ref();
+    let catalog = world.cluster.checkers.latest.as_ref();
     let found = catalog.and_then(|it| it.table(&table));
     let led: Vec<PartitionId> = found
         .into_iter()
         .flat_map(|it| it.partitions())
-        .filter(|(_, group)| world.cluster.machines.seat_of(group.primary) == Some(here))
+        .filter(|(_, group)| world.cluster.machines.replica_of(group.primary) == Some(here))
         .map(|(partition, _)| partition)
         .collect();
     let client = &mut world.clients.all[at];
@@ -86,7 +86,7 @@ pub(super) fn answer_export(
 }
 
 fn place_of_key(world: &World, table: &str, key: &[u8]) -> Option<PartitionId> {
-    let table = world.cluster.judges.latest.as_ref()?.table(table)?;
+    let table = world.cluster.checkers.latest.as_ref()?.table(table)?;
     Some(table.map.locate(key).partition)
 }
 

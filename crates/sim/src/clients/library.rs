@@ -14,7 +14,7 @@ use crate::reply::Reply;
 use crate::world::World;
 use brickyard_brick::Port;
 use brickyard_client::Error;
-use brickyard_client::retry::{Again, AttemptFailure, Nature, Verdict, honest, judge};
+use brickyard_client::retry::{Again, AttemptFailure, Nature, Verdict, decide, honest};
 use brickyard_history::Outcome;
 use brickyard_node::HostPort;
 use brickyard_wire::{Fate, fate, ids_up_to};
@@ -188,7 +188,7 @@ fn fail_call(world: &mut World, at: usize, failure: AttemptFailure) {
         call.sequence = None;
     }
     let may_be_executed = call.has_left && call.nature != Nature::Read;
-    let verdict = judge(
+    let verdict = decide(
         failure,
         call.nature,
         call.attempt,

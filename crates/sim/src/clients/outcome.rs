@@ -49,7 +49,7 @@ pub(super) fn outcome(action: &Action, reply: &Reply) -> Outcome {
         (Action::CompareAndSet { .. }, Reply::Nil) => Outcome::Did(false),
         (Action::Delete, Reply::Number(count)) => Outcome::Did(*count > 0),
         (_, Reply::Number(number)) => Outcome::Number(*number),
-        // Nothing explains it: the judge will say so.
+        // Nothing explains it: the checker will say so.
         _ => Outcome::WrongValue,
     }
 }

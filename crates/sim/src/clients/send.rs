@@ -42,7 +42,7 @@ pub(super) fn note(world: &mut World, at: usize, key: Bytes, action: Action) -> 
 fn partition_of(world: &World, table: &str, key: &[u8]) -> String {
     let catalog = world
         .cluster
-        .judges
+        .checkers
         .latest
         .as_ref()
         .filter(|_| world.cluster.ground.notes.is_told());

@@ -79,7 +79,7 @@ pub(crate) struct Spot {
 
 /// What a client was told: when last, and what is not whole yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     pub(crate) at: Nanos,
     pub(crate) bytes: Vec<u8>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct Client {
     pub(crate) place: Spot,
     pub(crate) connection: Option<ConnectionId>,
     pub(crate) asked: VecDeque<Asked>,
-    pub(crate) heard: Heard,
+    pub(crate) received: Received,
     /// Operations that it still asks for.
     pub(crate) left: u32,
     pub(crate) random: Random,
@@ -167,7 +167,7 @@ impl Clients {
                 place: Spot::default(),
                 connection: None,
                 asked: VecDeque::new(),
-                heard: Heard::default(),
+                received: Received::default(),
                 left: plan.operations,
                 random,
                 is_in_table: false,
@@ -207,7 +207,7 @@ impl Clients {
         is_plain.then_some((
             client.place.node,
             connection,
-            asked.since.max(client.heard.at),
+            asked.since.max(client.received.at),
         ))
     }
 

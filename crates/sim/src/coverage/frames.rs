@@ -13,12 +13,12 @@ pub(super) const TABLE: Table = Table {
         "Begin, backup",
         "Begin, learner",
         "Records",
-        "Turn with commits",
+        "Sequence with commits",
         "CopyStart, full",
         "CopyStart, difference",
         "Copy",
         "CopyEnd",
-        "Claim",
+        "Summary",
         "CopyDone",
         "Join",
         "Refuse: old view",
@@ -71,15 +71,15 @@ fn event_of(frame: &Frame<'_>) -> Option<(&'static str, PartitionId)> {
             let first = record::decode(records).ok()?;
             ("Records", first.header.partition)
         }
-        Frame::Turn { commits, .. } => {
+        Frame::Sequence { commits, .. } => {
             let (partition, _) = commits.iter().next()?;
-            ("Turn with commits", partition)
+            ("Sequence with commits", partition)
         }
         Frame::CopyStart(start) if start.is_full => ("CopyStart, full", start.partition),
         Frame::CopyStart(start) => ("CopyStart, difference", start.partition),
         Frame::Copy { partition, .. } => ("Copy", *partition),
         Frame::CopyEnd { partition, .. } => ("CopyEnd", *partition),
-        Frame::Claim { partition, .. } => ("Claim", *partition),
+        Frame::Summary { partition, .. } => ("Summary", *partition),
         Frame::CopyDone { partition, .. } => ("CopyDone", *partition),
         Frame::Join { partition, .. } => ("Join", *partition),
         Frame::Refuse(refuse) => (name(refuse.reason), refuse.partition),

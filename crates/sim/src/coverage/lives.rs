@@ -26,11 +26,8 @@ impl Coverage {
             Ending::Power => "power cut",
             Ending::Stop => "stop",
         };
-        let standings = process
-            .bricks
-            .iter()
-            .flat_map(|it| it.inspect().standings());
-        let roles: Vec<Role> = standings.map(|it| it.role).collect();
+        let statuses = process.bricks.iter().flat_map(|it| it.inspect().statuses());
+        let roles: Vec<Role> = statuses.map(|it| it.role).collect();
         let is_leading = process.member().is_some_and(|it| it.is_leading());
         let state = if is_leading {
             "leader"

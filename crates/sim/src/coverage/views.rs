@@ -2,7 +2,7 @@
 
 use super::{Coverage, Table};
 use brickyard_metadata::Catalog;
-use brickyard_routing::{Group, Seat, ViewChange};
+use brickyard_routing::{Group, Replica, ViewChange};
 use brickyard_types::Durability;
 use std::collections::BTreeSet;
 
@@ -69,11 +69,11 @@ fn steps(was: &Group, group: &Group, catalog: &Catalog) -> Vec<&'static str> {
 }
 
 fn proposed(group: &Group, change: &ViewChange, catalog: &Catalog) -> &'static str {
-    let before: BTreeSet<Seat> = group.in_sync().collect();
-    let after: BTreeSet<Seat> = change.in_sync().collect();
+    let before: BTreeSet<Replica> = group.in_sync().collect();
+    let after: BTreeSet<Replica> = change.in_sync().collect();
     if change.generation != group.generation {
         "proposed: begins empty"
-    } else if !before.iter().any(|seat| catalog.is_current(*seat)) {
+    } else if !before.iter().any(|replica| catalog.is_current(*replica)) {
         "proposed: after all restarted"
     } else if after.difference(&before).next().is_some() {
         "proposed: promotion"

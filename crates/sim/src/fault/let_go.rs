@@ -6,7 +6,7 @@ use super::kind::Kind;
 use crate::random::Random;
 use crate::world::World;
 use brickyard_brick::ControlRequest;
-use brickyard_routing::Seat;
+use brickyard_routing::Replica;
 use brickyard_types::{PartitionId, View};
 
 pub(super) const ANOTHER_PRIMARY: Kind = Kind {
@@ -26,7 +26,7 @@ fn let_go(world: &mut World, random: &mut Random, is_primary: bool) {
     let Some((partition, view, primary, leaves)) = found else {
         return;
     };
-    let Some((node, brick)) = world.cluster.machines.seat_of(primary) else {
+    let Some((node, brick)) = world.cluster.machines.replica_of(primary) else {
         return;
     };
     world.tell(|| format!("{leaves} is to leave view {view} of partition {partition}"));
@@ -45,13 +45,13 @@ fn draw(
     world: &World,
     random: &mut Random,
     is_primary: bool,
-) -> Option<(PartitionId, View, Seat, Seat)> {
-    let catalog = world.cluster.judges.latest.as_ref()?;
+) -> Option<(PartitionId, View, Replica, Replica)> {
+    let catalog = world.cluster.checkers.latest.as_ref()?;
     let names = world.cluster.ground.shape.tables.iter().map(|it| &it.name);
     let tables = names.filter_map(|name| catalog.table(name));
     let groups: Vec<_> = tables.flat_map(|it| it.partitions()).collect();
     let (partition, group) = groups.get(random.index(groups.len()))?;
-    let backups: Vec<Seat> = group.in_sync().filter(|it| *it != group.primary).collect();
+    let backups: Vec<Replica> = group.in_sync().filter(|it| *it != group.primary).collect();
     let backup = *backups.get(random.index(backups.len()))?;
     let leaves = if is_primary { group.primary } else { backup };
     Some((*partition, group.view, group.primary, leaves))

@@ -20,7 +20,7 @@ fn act(world: &mut World, random: &mut Random, stage: u32) {
     if process.is_none_or(|it| it.bricks.is_empty() || it.control.is_draining()) {
         return;
     }
-    crate::judge::note_stop(&mut world.cluster, node);
+    crate::check::note_stop(&mut world.cluster, node);
     let Some(process) = &mut world.cluster.machines[node].process else {
         return;
     };

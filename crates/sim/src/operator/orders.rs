@@ -46,7 +46,7 @@ pub(crate) enum Subject {
     Placement(usize),
     Nodes(usize),
     Bytes(usize),
-    Standing(usize),
+    PartitionStatus(usize),
 }
 
 impl Order {
@@ -58,7 +58,7 @@ impl Order {
             Self::Place(table, _) => Subject::Placement(table),
             Self::Confine(table, _) => Subject::Nodes(table),
             Self::Bound(table, _) => Subject::Bytes(table),
-            Self::TakeOffline(table) | Self::BringOnline(table) => Subject::Standing(table),
+            Self::TakeOffline(table) | Self::BringOnline(table) => Subject::PartitionStatus(table),
             Self::Remove(_) | Self::Replace(..) | Self::Split(..) | Self::Merge(..) => return None,
         })
     }

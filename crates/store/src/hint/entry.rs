@@ -79,7 +79,10 @@ impl<'a> HintRecord<'a> {
 
 /// Whether the value says what a replica holds: short, and no restart can do without it.
 const fn is_control(kind: Kind) -> bool {
-    matches!(kind, Kind::ViewStart | Kind::Cut | Kind::Base | Kind::Drop)
+    matches!(
+        kind,
+        Kind::ViewStart | Kind::Cut | Kind::Baseline | Kind::Drop
+    )
 }
 
 /// Appends a record's hint to `out`.
@@ -231,7 +234,7 @@ const fn kind(byte: u8) -> Option<Kind> {
         5 => Some(Kind::Watermark),
         6 => Some(Kind::ViewStart),
         7 => Some(Kind::Cut),
-        8 => Some(Kind::Base),
+        8 => Some(Kind::Baseline),
         9 => Some(Kind::Drop),
         _ => None,
     }

@@ -65,7 +65,7 @@ fn records() -> Vec<Vec<u8>> {
         with(committed(header(Kind::Batch, 1, 6)), b"", &batch()),
         with(committed(header(Kind::ViewStart, 1, 7)), b"", &[1; 16]),
         with(header(Kind::Cut, 1, 6), b"", b""),
-        with(header(Kind::Base, 1, 7), b"", &[2; 30]),
+        with(header(Kind::Baseline, 1, 7), b"", &[2; 30]),
         with(header(Kind::Drop, 1, 7), b"", b""),
         with_outcome(
             Header {

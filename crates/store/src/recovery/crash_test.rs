@@ -71,7 +71,7 @@ impl Oracle {
                 Kind::Batch,
                 Kind::ViewStart,
                 Kind::Cut,
-                Kind::Base,
+                Kind::Baseline,
                 Kind::Drop,
             ];
             let kind = kinds[random.below(12).saturating_sub(6) as usize];

@@ -1,9 +1,9 @@
-//! The judges judged: with a deliberate bug on, random schedules run until one objects (docs/sabotage.md).
+//! The checkers checked: with a deliberate bug on, random schedules run until one objects (docs/sabotage.md).
 
 use super::run;
-use brickyard_sabotage::Judge;
+use brickyard_sabotage::Checker;
 
-const JUDGE: Judge<'_> = Judge {
+const CHECKER: Checker<'_> = Checker {
     name: "store",
     seeds_max: 1_000,
 };
@@ -16,5 +16,5 @@ fn schedule(seed: u64) {
 #[test]
 #[ignore = "run by cargo xtask sabotage"]
 fn sabotage_is_found() {
-    JUDGE.must_find(schedule);
+    CHECKER.must_find(schedule);
 }
