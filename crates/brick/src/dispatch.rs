@@ -7,7 +7,7 @@
 //! - What one connection asks of one slot runs in the order in which it was sent, wherever it runs (rule
 //!   `reads follow own writes`).
 //! - A request keeps its deadline, however often it comes through here (rule `only the primary expires keys`).
-//! - A request of a peer that another brick orders goes back to whoever asked: it is not passed on.
+//! - A request of a peer that another brick orders goes back to that peer: it is not passed on.
 //!
 //! The files: this one the way of a request, `values` requests that wait for values of the log, `expire` what becomes of
 //! those whose time is up. Not here: what a command does (`keyed`).

@@ -1,6 +1,6 @@
 //! One way through the brick's log, chunk by chunk: what copies to others, reads a table back or cleans has one of its own.
 //!
-//! In:  the segments to be read; chunks, as they come. Out: what is to be read next, and where damage was met.
+//! In:  the segments to read; chunks, as they come. Out: what to read next, and where damage was met.
 //!
 //! Invariants:
 //! - At most one chunk is asked for at a time, and only that one is accepted: several readers are under way at once, and one

@@ -11,7 +11,7 @@
 //! Invariants:
 //! - No segment that may have a record of such a table is cleaned: what of it is live only the index could tell.
 //! - A table goes out of memory when this brick adopts the catalog that says so, and with it whatever was pending: that is
-//!   in the log, or nobody was told of it.
+//!   in the log, or no client was told of it.
 //! - What comes back is what the log shows, by the code that reads it at a start (rules `a restart cuts nothing`,
 //!   `log summaries begin at a baseline` and `forced recovery begins a generation`): nothing is cut, and nothing is
 //!   claimed from memory.
@@ -80,7 +80,7 @@ impl Offline {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Takes a table out of memory. What of it was pending is in the log, or nobody was told of it.
+    /// Takes a table out of memory. What of it was pending is in the log, or no client was told of it.
     pub(crate) fn shelve(
         &mut self,
         replication: &mut Replication<'_>,

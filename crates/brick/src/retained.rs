@@ -11,7 +11,7 @@
 //! Invariants:
 //! - Of each partition and [`Mark`] at most one record counts, the newest that was appended: to move it keeps the sum.
 //! - A mark is believed to stand only where its batch was appended; what the log refused is forgotten.
-//! - What is not known here (after a restart) costs one more move, never a record: whoever asks is told "no".
+//! - What is not known here (after a restart) costs one more move, never a record: the answer is "no" then.
 
 use crate::append::BatchId;
 use brickyard_types::{PartitionId, SegmentId};

@@ -1,4 +1,4 @@
-//! A brick's counters: plain numbers that one brick writes and anybody may read.
+//! A brick's counters: plain numbers that one brick writes and any thread may read.
 
 use brickyard_types::TableId;
 use std::collections::BTreeMap;

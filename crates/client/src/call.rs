@@ -1,6 +1,6 @@
 //! One call, from when it is made until its outcome is told.
 //!
-//! In:  a request, and what the library has to know of it. Out: exactly one outcome to whoever made it.
+//! In:  a request, and what the library has to know of it. Out: exactly one outcome to the caller.
 //!
 //! Invariants:
 //! - Every call ends: with a reply, with an error, or, when it is dropped (a runtime that stops), with what

@@ -27,7 +27,7 @@
 //! - **Split-phase.** Calls do not wait for each other. Those that are made in one turn leave in one write; what
 //!   is in flight is bounded ([`Options`]), and what is beyond waits in its [`Pending`].
 //! - **Honest outcomes.** Reads are sent again until their deadline. A write is sent again only when it is known
-//!   not to have been executed; otherwise [`Error::UnknownOutcome`] says that nobody knows.
+//!   not to have been executed; otherwise the error is [`Error::UnknownOutcome`].
 //! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]).
 //!
 //! Reading order: `client`, `table`, `pending` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,

@@ -1,4 +1,4 @@
-//! The table of commands: every command that is known, with what is to be known of it.
+//! The table of commands: every known command and its attributes.
 //!
 //! In:  a name as the client sent it ([`lookup`]). Out: its [`Spec`].
 //!

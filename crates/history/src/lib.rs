@@ -5,7 +5,7 @@
 //!
 //! A history is *linearizable* (Herlihy and Wing, 1990) if each operation can be given one instant between its
 //! call and its reply so that, in the order of these instants, a plain map would have given the same answers. Keys are
-//! independent, so each is checked by itself. An operation whose outcome nobody knows may take effect at any
+//! independent, so each is checked by itself. An operation of unknown outcome may take effect at any
 //! time after its call, or never; one that was refused never does. What one client sends about a key without waiting takes
 //! effect in the order in which it was sent.
 //!

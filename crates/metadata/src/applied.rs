@@ -1,4 +1,4 @@
-//! What a change did: the answer to whoever asked for it, and what the catalog's parts say to the catalog.
+//! What a change did: the answer to the requester, and what the catalog's parts say to the catalog.
 
 use crate::{proposal::Stale, version::CatalogVersion};
 use brickyard_routing::NodeId;

@@ -1,6 +1,6 @@
 //! Siblings that could be one partition, were they on the same bricks.
 //!
-//! In: the maps; pairs of siblings that are to be together, from whoever knows why. Out: who is whose sibling; a [`Plan`] in which
+//! In: the maps; pairs of siblings that should be together, from the module that knows why. Out: who is whose sibling; a [`Plan`] in which
 //! these pairs count as one partition each.
 //!
 //! Invariants:

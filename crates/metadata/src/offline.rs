@@ -1,4 +1,4 @@
-//! Tables go offline and come back: nobody serves them meanwhile, and what they hold is in the logs of their members.
+//! Tables go offline and come back: no brick serves them meanwhile, and what they hold is in the logs of their members.
 //!
 //! In: an operator's wish. Out: the table's [`TableStatus`], which every brick acts by; [`Refusal`]s that say what would have to
 //! be otherwise.

@@ -1,9 +1,9 @@
 //! Processes whose nodes were removed.
 //!
 //! In:  removals. Out: whether a registration is of such a process: what it asked for before it heard that it had been taken
-//! in may arrive after it was removed, over a slow way, and would take it in once more, as a node that nobody is.
+//! in may arrive after it was removed, over a slow way, and would take it in once more, as a node that does not exist.
 //!
-//! Invariant: the newest [`REMOVED_MAX`] are known, whoever leads; a request does not stay on its way for longer than that.
+//! Invariant: the newest [`REMOVED_MAX`] are known to every leader; a request does not stay on its way for longer than that.
 //!
 //! Not here: the removal itself (`orders`).
 

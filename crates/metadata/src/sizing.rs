@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - A table whose number of partitions was chosen keeps it, until an operator says otherwise.
-//! - How deep partitions should be is a function of the catalog: whoever has it comes to the same.
+//! - How deep partitions should be is a function of the catalog: every node computes the same.
 //! - What was split for its bricks is not merged as long as there are so many bricks.
 //!
 //! Not here: when partitions are split (`control`), how (`split`).

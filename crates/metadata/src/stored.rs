@@ -13,7 +13,7 @@
 //!
 //! Invariants:
 //! - Equal catalogs have equal bytes, and a catalog has no other bytes.
-//! - What is read is checked as if nobody had ever written it: a catalog that its own rules could
+//! - What is read is checked as if this code had not written it: a catalog that its own rules could
 //!   not have made is refused, whatever its checksum says.
 
 use crate::catalog::Catalog;

@@ -1,7 +1,7 @@
 //! What drives a node's part of the cluster: it finds or founds one, and is a member of it from then on.
 //!
 //! In:  everything that happens to it: ticks, connections, messages, reports of the disk, requests of its bricks. Out:
-//! what its [`Host`](crate::Host) is asked for, and [`News`] for whoever runs the process.
+//! what its [`Host`](crate::Host) is asked for, and [`News`] for the owner of the process.
 //!
 //! ```text
 //!  Founding ── found, or taken in ──▶ ClusterMember        Failed: the log cannot be made, or contradicts itself

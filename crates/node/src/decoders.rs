@@ -1,4 +1,4 @@
-//! The decoder of what the agreed log holds, for whoever tries it with any bytes (`crates/fuzz`): the type that it makes is
+//! The decoder of what the agreed log holds, for the fuzzer (`crates/fuzz`): the type that it makes is
 //! no affair of other rooms.
 
 use crate::entry::Entry;

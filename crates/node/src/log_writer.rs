@@ -1,6 +1,6 @@
 //! Writes what the agreement wants stored to the control log, in order.
 //!
-//! In:  what is to be stored. Out: a log that says so. When to sync, and what to do when the disk refuses, is
+//! In:  entries and states to store. Out: a log that has them. When to sync, and what to do when the disk refuses, is
 //! the caller's: a thread in the server, a step of virtual time in the simulator.
 
 use crate::storage::{entry, hard_state, snapshot};

@@ -8,7 +8,7 @@
 //! ones on other nodes (in other zones, as far as there are zones).
 //!
 //! Invariants:
-//! - It depends on the bricks alone: whoever joins or leaves changes nothing between others (as long as there are no more
+//! - It depends on the bricks alone: a brick that joins or leaves changes nothing between others (as long as there are no more
 //!   points than `RING_POINTS_TOTAL`; beyond that all bricks have fewer, in proportion).
 //! - Shares are as uneven as chance makes them: with one point the fullest of nine bricks has three times its
 //!   share, with a hundred points a sixth more.

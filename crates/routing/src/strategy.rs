@@ -8,7 +8,7 @@
 //!
 //! What the rest relies on, whatever the situation (`strategy_test.rs` looks at all of them):
 //! - Members are among the sites with a weight, on different nodes, and as many as there are copies, or nodes.
-//! - It is a function: whoever asks comes to the same, and a partition in the middle of a move has the same target as before.
+//! - It is a pure function: every caller gets the same result, and a partition in the middle of a move has the same target as before.
 //! - It comes to rest: carried out again and again, a target is soon its own target.
 //! - Nobody is to take a copy over from another brick of its own node, which would have none in between (`detour`).
 

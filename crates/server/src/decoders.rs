@@ -1,4 +1,4 @@
-//! The decoders of what other nodes send, for whoever tries them with any bytes
+//! The decoders of what other nodes send, for the fuzzer, which tries them with any bytes
 //! (`crates/fuzz`): the types that they make are no affair of other rooms.
 //!
 //! In:  bytes. Out: what was read, written again; `None` if it was refused.

@@ -3,7 +3,7 @@
 //! In:  frames between bricks, messages of the control plane, changes of the catalog, ends and starts of processes.
 //! Out: how often each met each state.
 //!
-//! Looked at from outside, and only if somebody asks: a run is the same with it and without.
+//! Observed from outside, and only on demand: a run is the same with it and without.
 
 mod control;
 mod frames;

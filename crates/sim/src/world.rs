@@ -1,6 +1,6 @@
 //! A whole cluster and its clients, in one thread and virtual time.
 //!
-//! In:  a seed, a shape, a plan. Out: what happened, and whether somebody who checks it objects.
+//! In:  a seed, a shape, a plan. Out: what happened, and the violations that checkers found.
 //!
 //! ```text
 //!  agenda ─▶ World ─┬─ Cluster ─┬─ Ground     the time, the agenda, chance, what is noted

@@ -1,6 +1,6 @@
 //! Makes the log durable, seals full segments and deletes cleaned ones. Used from the sync thread.
 //!
-//! In:  [`Rolled`] segments and positions. Out: durability; [`HintJob`]s for whoever has time.
+//! In:  [`Rolled`] segments and positions. Out: durability; [`HintJob`]s for an idle worker.
 //!
 //! Invariants:
 //! - When [`Syncer::sync`] returned `Ok`, everything before the position survives a power cut.

@@ -5,7 +5,7 @@
 //! Invariants:
 //! - Replicas that have applied the same operations get the same, whatever the order of their records, their
 //!   layout, and which values are in memory: sums do not know an order.
-//! - No call does work in proportion to the partition: parts are added up by whoever asks.
+//! - No call does work in proportion to the partition: the caller adds up the parts.
 
 use crate::contents::Contents;
 use crate::found::{Found, ValueRef};

@@ -1,4 +1,4 @@
-//! Memory that nobody needs any more, on its way back to the operating system.
+//! Lazy free: memory that is no longer used, on its way back to the operating system.
 //!
 //! In:  the arena, the pool and the timers of a table that is gone, or that has lost all its keys.
 //! Out: their memory, a bounded part at a time ([`LazyFree::free`]): to unmap gigabytes at once would

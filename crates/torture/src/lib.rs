@@ -1,6 +1,6 @@
 //! A load that remembers everything: for trying a cluster under failures, and checking what its clients saw.
 //!
-//! In:  the addresses of a running cluster ([`LoadOptions`]), and failures that somebody else makes meanwhile.
+//! In:  the addresses of a running cluster ([`LoadOptions`]), and failures that the caller makes meanwhile.
 //! Out: a [`Recording`]: every operation with its outcome, which `brickyard-history` checks; how long callers waited
 //! at worst; throughput over time, and a picture of it ([`plot`]).
 //!
@@ -11,7 +11,7 @@
 //!
 //! Invariant: an operation that is not in the recording was not sent.
 //!
-//! Not here: processes and their ends; whoever starts a load makes the failures.
+//! Not here: processes and their ends; the caller makes the failures.
 
 mod load;
 mod network;

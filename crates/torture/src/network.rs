@@ -2,7 +2,7 @@
 //!
 //! Each node has a namespace of its own, joined to the others by a bridge; clients reach all of them from the
 //! outside whatever is cut between them. A cut loses packets silently, as a broken switch does: the
-//! sender keeps a hardware address for the receiver that nobody has.
+//! sender keeps a hardware address for the receiver that no machine has.
 
 use std::net::Ipv4Addr;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Tests with a mutant on.
 //!
-//! In:  the test programs, the mutants. Out: who noticed each, if anybody.
+//! In:  the test programs, the mutants. Out: the test that noticed each, if any.
 //!
 //! Invariants:
 //! - A mutant survives if all who judge its crate pass: its own tests, the simulator, tests of crates that use it.

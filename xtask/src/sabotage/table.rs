@@ -10,7 +10,7 @@
 //!     least = least.min(vote);
 //!     [--]{+break;+}
 //! ```
-//! `quick` and `slow` name the checkers that find it, `tests` the other tests that do (`crate/test`, or a crate); a bug that nobody finds says
+//! `quick` and `slow` name the checkers that find it, `tests` the other tests that do (`crate/test`, or a crate); a bug that nothing finds says
 //! why with `unfound`. `in` may come
 //! several times; the code is there once, or `2 times` after the path. The code below it is marked as word differences are: `[-` what stands there `-]{+` what would be
 //! wrong `+}`; the rest says where that is. White space does not count. What is between the marks is an expression, or

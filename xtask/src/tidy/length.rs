@@ -1,4 +1,4 @@
-//! Files that have grown long: a report for whoever tends the house, never a failure.
+//! Files that have grown long: a report for maintainers, never a failure.
 
 use crate::tree::Tree;
 

@@ -1,4 +1,4 @@
-//! No promises in the source: what is to be done is an issue, or is done.
+//! No promises in the source: work that is left becomes an issue, or is done.
 
 use super::rust_file::RustFile;
 use crate::finding::Finding;

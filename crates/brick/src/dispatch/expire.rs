@@ -1,6 +1,6 @@
 //! Requests and replies whose time is up: what can truly be said to those who wait for them.
 //!
-//! In:  the time; writes of which nobody knows whether they commit. Out: errors that promise "not executed" where that is
+//! In:  the time; writes of unknown outcome. Out: errors that promise "not executed" where that is
 //!      so, and nothing where it is not (rules `requests are executed once`, `waiting reads are admitted anew` and
 //!      `an old primary knows no outcome`).
 

@@ -1,7 +1,7 @@
 //! Replies that are made and wait for what they rest on to commit.
 //!
 //! In:  a reply to another brick, held back whole; or one in a client's output, of a request that had waited. Out: the
-//!      first when it may leave; of both, those whose time is up, to be told that nobody knows.
+//!      first when it may leave; of both, those whose time is up, to be answered with an unknown outcome.
 //!
 //! What a request waits for that was executed as it came ends with its batch (`Log::give_up`): that is no younger than the
 //! request. One that waited for a view, or for a value, may rest on what was prepared when it had waited for long, also by

@@ -1,6 +1,6 @@
-//! `TABLE DIGEST`: what this brick's replicas hold, so that somebody may compare replicas.
+//! `TABLE DIGEST`: what this brick's replicas hold, to compare replicas.
 //!
-//! Invariant: a call looks at so many records, however many there are; whoever asks goes on from the cursor that
+//! Invariant: a call looks at so many records, however many there are; the client goes on from the cursor that
 //! it was given. Parts of one partition belong together if view and committed op are the same in all of them.
 
 use super::lookup::table_named;

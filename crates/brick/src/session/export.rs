@@ -6,7 +6,7 @@
 //! - An export has all that was acknowledged before it began, and nothing that was not committed then: it begins at
 //!   a primary that may serve, which knows the outcome of all that it inherited (rules
 //!   `uncommitted ops are voted for again` and `leases count from the request`).
-//! - A connection has one export at most, which ends with it, and when nobody asks on for a while. So many at a time
+//! - A connection has one export at most, which ends with it, and when the client has not asked on for a while. So many at a time
 //!   are more than enough for backups, and a bound on what they preserve.
 //! - While a table of medium `disk` is exported no segment of the log goes: values may be there alone.
 

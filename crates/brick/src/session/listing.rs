@@ -1,6 +1,6 @@
 //! The keys that a brick has, as lists: KEYS, SCAN, RANDOMKEY, keys of a slot.
 //!
-//! Invariant: a key is told of by the brick that is primary for it, and by nobody else.
+//! Invariant: only the brick that is primary for a key lists it.
 
 use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;

@@ -1,4 +1,4 @@
-//! Opens what is to be loaded: a file or standard input, plain or compressed.
+//! Opens the input of a load: a file or standard input, plain or compressed.
 //!
 //! In:  a path, `-` for standard input. Out: plain bytes, and a count of the bytes read so far of
 //! the file as it lies on disk, for the progress bar.

@@ -11,7 +11,7 @@
 //!   call in the inbox is dropped too, and so ends.
 //! - A connection that has been silent for too long gets no more calls: the next one opens another. What it owes
 //!   it may still answer; one for reads is used again if it does before it was replaced.
-//! - After a failed attempt to connect, nobody tries again before a pause that grows and differs by chance,
+//! - After a failed attempt to connect, no further one is made before a pause that grows and differs by chance,
 //!   and then one call alone finds out.
 
 mod drive;

@@ -1,4 +1,4 @@
-//! Nodes come and go, and nobody notices: joins, drains, removals, replacements and weights, while clients write
+//! Nodes come and go, and no client notices: joins, drains, removals, replacements and weights, while clients write
 //! and read through the client library, checked by what they saw.
 
 use brickyard_e2e::cluster::Cluster;

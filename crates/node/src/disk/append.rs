@@ -1,6 +1,6 @@
 //! Appends batches in order, and after a failure refuses what was sent behind it.
 //!
-//! In:  [`AppendOrder`]s of the loop. Out: [`AppendReport`]s for it, in order; for the sync worker, what is to be synced;
+//! In:  [`AppendOrder`]s of the loop. Out: [`AppendReport`]s for it, in order; for the sync worker, the positions to sync;
 //! for the read worker, how far the log is whole.
 //!
 //! Invariant: after a batch failed, no batch that the brick made before it heard of the failure is

@@ -10,7 +10,7 @@
 //! Under load that alone settles at two groups of clients that take turns: one waits for the sync
 //! while the other is answered and sends again. So where a sync found several batches waiting, or more came
 //! meanwhile, the next one is held back until about as much is written as was under way, or for as long
-//! as the last one took: the groups meet, and half the syncs do. A client that is alone never waits for anybody.
+//! as the last one took: the groups meet, and half the syncs do. A client that is alone never waits for another one.
 //!
 //! Invariant: a batch that asks for it is synced as soon as the sync before it is done, but for that time; all others
 //! within the interval.

@@ -1,4 +1,4 @@
-//! Whether a connection that somebody makes is taken, and what it means for who made it if not.
+//! Whether an incoming connection is accepted, and what a refusal means for the node that made it.
 
 use super::hello::{ConnectionKind, HandshakeRefused, Hello, Introduction};
 use crate::address::HostPort;

@@ -1,4 +1,4 @@
-//! All connections of the control plane: to members, to whoever may know of a cluster, from others.
+//! All connections of the control plane: to members, to seed contacts, from others.
 //!
 //! In:  catalogs, what becomes of connections. Out, through [`Wires`]: whom to connect to, frames, and whom to leave.
 

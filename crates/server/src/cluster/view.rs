@@ -1,4 +1,4 @@
-//! How the node stands in its cluster, for HTTP and for whoever waits.
+//! The node's membership state, for HTTP and for tasks that wait for it.
 
 use brickyard_node::MemberView;
 

@@ -1,6 +1,6 @@
 //! The thread that writes the control log, so that a slow disk holds up nothing else.
 //!
-//! In:  what is to be stored, in order. Out: up to where it is.
+//! In:  entries to store, in order. Out: up to where they are stored.
 //!
 //! Invariants:
 //! - One sync covers everything that came while the one before it ran.

@@ -1,4 +1,4 @@
-//! Metrics as OpenMetrics text: per-brick counters, read at each scrape and added up by nobody.
+//! Metrics as OpenMetrics text: per-brick counters, read at each scrape and never added up.
 //!
 //! Names are `brickyard_<room>_<noun>_<unit>[_total]`, units are base units, labels are `brick`,
 //! `table`, `command`, `reason`; never a key. Nothing is kept here between scrapes.

@@ -1,4 +1,4 @@
-//! The way to the end: a signal, a client's SHUTDOWN, or whoever started the node.
+//! Shutdown: by a signal, a client's SHUTDOWN, or the program that started the node.
 
 use super::link::{LoopLink, Notices, ToLoop, send_all};
 use std::cell::RefCell;

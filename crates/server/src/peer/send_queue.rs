@@ -1,6 +1,6 @@
 //! What waits to be sent on one connection: bounded, what matters most first.
 //!
-//! Everything on these connections is repeated by whoever needs it, so what does not fit is dropped: the
+//! The sender repeats everything on these connections that it needs, so what does not fit is dropped: the
 //! oldest first, since newer ones say the same or more.
 
 use brickyard_node::Urgency;

@@ -1,4 +1,4 @@
-//! Whether a loop sleeps, so that nobody wakes one that does not.
+//! Whether a loop sleeps, so that a loop that is awake is not woken.
 //!
 //! Invariant: of a loop that is about to sleep and a sender, at least one sees what the other has done. The loop says
 //! that it is asleep, then looks at its queues; the sender pushes, then asks whether the loop is asleep. The two fences

@@ -1,4 +1,4 @@
-//! No read outside a lease: when a view takes effect, nobody whom it removes can serve any more.
+//! No read outside a lease: when a view takes effect, no replica that it removes can serve any more.
 
 use crate::cluster::Cluster;
 use brickyard_brick::Role;

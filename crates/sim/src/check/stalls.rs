@@ -1,4 +1,4 @@
-//! Where nothing goes wrong nobody waits long: not either when one node after the other is told to stop, as long as a
+//! Where nothing goes wrong no request waits long: not either when one node after the other is told to stop, as long as a
 //! majority of those who vote stays.
 
 use crate::clock::{MILLISECOND, SECOND};

@@ -1,4 +1,4 @@
-//! Transactions that are to run only if a key has not changed since somebody looked.
+//! Transactions that run only if a watched key has not changed.
 //!
 //! In:  a client that is connected. Out: WATCH and a look; some time later MULTI, a write and EXEC.
 
