@@ -385,6 +385,33 @@ fn tables_are_apart_and_a_dropped_one_stays_dropped() {
 }
 
 #[test]
+fn read_of_a_disk_that_hangs_ends_in_time() {
+    let attributes = TableAttributes {
+        medium: Medium::Disk,
+        maxmemory: Some(1),
+        ..with(Durability::Log)
+    };
+    let mut node = Node::new(1, attributes);
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k value");
+    node.roll(0);
+    node.settle();
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "GET k\nAPPEND k s"), "");
+    node.advance(Duration::from_secs(4));
+    assert_eq!(node.receive(client), "");
+    node.advance(Duration::from_secs(2));
+    let replies = node.receive(client);
+    let told = "-CLUSTERDOWN the disk has not returned a value";
+    assert_eq!(replies.matches(told).count(), 2, "{replies}");
+    // It comes after all: nobody waits for it, and it is there for the next.
+    node.answer_reads(0);
+    node.settle();
+    assert_eq!(node.call(client, "GET k"), "$5 value");
+}
+
+#[test]
 fn disk_table_reads_values_back_and_keeps_the_order_on_a_key() {
     let attributes = TableAttributes {
         medium: Medium::Disk,

@@ -203,9 +203,11 @@ impl Log {
             .unwrap_or(SegmentId(u32::MAX))
     }
 
-    /// Whether the log has answered for everything that was given to it.
+    /// Whether the log has everything that was given to it, and has synced what waits for that.
     pub(crate) fn is_idle(&self) -> bool {
-        let is_settled = |batch: &Batch| batch.is_answered && batch.lists.copied.is_empty();
+        let is_settled = |batch: &Batch| {
+            batch.is_answered && batch.lists.copied.is_empty() && batch.counted == 0
+        };
         self.building.is_empty() && self.in_flight.iter().all(is_settled)
     }
 

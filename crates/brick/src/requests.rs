@@ -311,8 +311,8 @@ impl Requests {
         let is_over = |waiting: &Waiting| {
             let is_late = waiting.request.deadline <= now;
             match waiting.state {
-                State::Ready | State::Values => false,
-                State::Barrier => is_late,
+                State::Ready => false,
+                State::Values | State::Barrier => is_late,
                 State::View(_) => is_late || is_cut_off,
                 State::Remote(number) => is_late || is_cut_off && !was_sent(number),
             }

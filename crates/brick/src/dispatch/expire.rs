@@ -40,8 +40,7 @@ pub(super) fn take_overdue(core: &mut Core, remotes: &Remotes) -> Vec<(Request, 
 
 /// Ends such a request.
 pub(super) fn end(core: &mut Core, remotes: &mut Remotes, request: &Request, state: State) -> End {
-    let may_end = !matches!(state, State::Ready | State::Values);
-    assert!(may_end, "{request:?} ends without having run");
+    assert!(state != State::Ready, "{request:?} ends without having run");
     let error = match state {
         State::Remote(number) => {
             // What comes behind it may go on.
@@ -61,7 +60,14 @@ pub(super) fn end(core: &mut Core, remotes: &mut Remotes, request: &Request, sta
             "CLUSTERDOWN what was written to the table before has not committed in time; the command was not executed, \
              try again",
         ),
-        State::View(_) | State::Ready | State::Values => no_view(core, &request.work),
+        State::Values => {
+            // What comes behind it may go on.
+            core.replicas.wake();
+            ErrorReply::constant(
+                "CLUSTERDOWN the disk has not returned a value of the key in time; the command was not executed, try again",
+            )
+        }
+        State::View(_) | State::Ready => no_view(core, &request.work),
     };
     End::Error(honest_line(&request.work, &error))
 }

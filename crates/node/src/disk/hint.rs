@@ -20,10 +20,11 @@ pub fn write_hint<D: Disk>(job: HintJob<D>, catalog: &Catalog) {
     }
 }
 
-/// Whether a start with the segment's hint file would not read the segment: it has no record of a
+/// Whether a start with the segment's hint file would not read the segment: it has no value of a
 /// table whose values live in memory. (A dropped table's records are not read either.)
 fn spares_reading(catalog: &Catalog, ranges: &[PartitionRange]) -> bool {
-    ranges.iter().all(|range| {
+    let mut valued = ranges.iter().filter(|range| range.has_values);
+    valued.all(|range| {
         catalog
             .table_by_id(range.table)
             .is_none_or(|table| table.attributes.medium == Medium::Disk)

@@ -28,8 +28,8 @@ impl<D: Disk> Visitor<'_, D> {
         }
         let footer = planned.footer.sound();
         let wants_hint = footer.is_some_and(|footer| {
-            let mut ranges = footer.ranges.iter();
-            !footer.ranges.is_empty() && !ranges.any(|range| (self.needs_values)(range.partition))
+            let mut valued = footer.ranges.iter().filter(|range| range.has_values);
+            !footer.ranges.is_empty() && !valued.any(|range| (self.needs_values)(range.partition))
         });
         if let Some(footer) = footer.filter(|_| wants_hint && planned.has_hint) {
             if self.hints(id, footer, report)? {

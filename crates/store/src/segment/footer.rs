@@ -34,7 +34,7 @@ pub(crate) const FOOTER_MAGIC: [u8; 8] = *b"BRKYFOOT";
 const TRAILER_MAGIC: [u8; 8] = *b"BRKYSEAL";
 const HEAD_BYTES: usize = 32;
 const RANGE_BYTES: usize = 48;
-const FLAG_TOMBSTONES: u32 = 1;
+const FLAG_VALUES: u32 = 1;
 const FLAG_DAMAGED: u32 = 1;
 
 /// What a sealed segment says about its records.
@@ -109,15 +109,7 @@ pub(crate) fn encode(
         put_u32(bytes, 0, range.table.0);
         put_u32(bytes, 4, range.partition.0);
         put_u32(bytes, 8, range.view_max.0);
-        put_u32(
-            bytes,
-            12,
-            if range.has_tombstones {
-                FLAG_TOMBSTONES
-            } else {
-                0
-            },
-        );
+        put_u32(bytes, 12, if range.has_values { FLAG_VALUES } else { 0 });
         put_u64(bytes, 16, range.op_min.0);
         put_u64(bytes, 24, range.op_max.0);
         put_u64(bytes, 32, range.records);
@@ -211,7 +203,7 @@ fn decode(bytes: &[u8], segment: SegmentId, records_end: u32) -> Option<Footer> 
         table: TableId(u32_at(bytes, 0)),
         partition: PartitionId(u32_at(bytes, 4)),
         view_max: View(u32_at(bytes, 8)),
-        has_tombstones: u32_at(bytes, 12) & FLAG_TOMBSTONES != 0,
+        has_values: u32_at(bytes, 12) & FLAG_VALUES != 0,
         op_min: Op(u64_at(bytes, 16)),
         op_max: Op(u64_at(bytes, 24)),
         records: u64_at(bytes, 32),

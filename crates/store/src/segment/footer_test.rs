@@ -16,7 +16,7 @@ fn range(partition: u32) -> PartitionRange {
         op_max: Op(1 << 40),
         records: 7,
         bytes: 400,
-        has_tombstones: partition.is_multiple_of(2),
+        has_values: partition.is_multiple_of(2),
     }
 }
 

@@ -24,9 +24,8 @@ pub struct PartitionRange {
     pub records: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
-    /// Whether any may undo older records: a delete, a clear, a batch (which may hold deletes), a cut or a
-    /// drop.
-    pub has_tombstones: bool,
+    /// Whether any may have a key's value: a put or a batch. (Values of all others are in hint files too.)
+    pub has_values: bool,
 }
 
 impl PartitionRange {
@@ -39,7 +38,7 @@ impl PartitionRange {
             op_max: header.op,
             records: 1,
             bytes: len as u64,
-            has_tombstones: may_hold_tombstone(header.kind),
+            has_values: may_have_value(header.kind),
         }
     }
 
@@ -60,15 +59,12 @@ impl PartitionRange {
         self.op_max = self.op_max.max(header.op);
         self.records += 1;
         self.bytes += len as u64;
-        self.has_tombstones |= may_hold_tombstone(header.kind);
+        self.has_values |= may_have_value(header.kind);
     }
 }
 
-const fn may_hold_tombstone(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Delete | Kind::Clear | Kind::Batch | Kind::Cut | Kind::Drop
-    )
+const fn may_have_value(kind: Kind) -> bool {
+    matches!(kind, Kind::Put | Kind::Batch)
 }
 
 /// The ranges of one segment, by partition.
