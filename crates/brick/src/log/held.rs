@@ -24,6 +24,9 @@ pub(crate) struct RecordIndex(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) batch: BatchId,
+    /// The batch that replies wait for which rest on it: the first that it was in, also when the log has refused that and
+    /// the run was appended again.
+    origin: BatchId,
     /// The op of its first record.
     pub(crate) first: Op,
     count: u32,
@@ -465,6 +468,9 @@ impl Log {
             self.frontier.settled += 1;
             if it.is_all {
                 self.let_go(it.run.batch, it.partition);
+                if it.run.origin != it.run.batch {
+                    self.let_go(it.run.origin, it.partition);
+                }
             }
         }
     }
@@ -622,10 +628,20 @@ impl Log {
             self.split_run(&mut pending[at], op)
         };
         match at.checked_sub(1).and_then(|before| pending.get_mut(before)) {
-            Some(before) if before.batch == self.building.id => {
+            Some(before) if (before.batch, before.origin) == (self.building.id, run.origin) => {
                 extend(&mut self.building.records, before, op, record);
             }
-            _ => pending.insert(at, self.building.begin_run(partition, op, record)),
+            _ => {
+                let again = Run {
+                    origin: run.origin,
+                    ..self.building.begin_run(partition, op, record)
+                };
+                pending.insert(at, again);
+                let origin = self.index(run.origin);
+                let origin = origin.and_then(|at| self.in_flight.get_mut(at));
+                let origin = origin.expect("a batch stays while something of it waits");
+                origin.held.add(partition);
+            }
         }
         self.release(&[Committing {
             partition,
@@ -641,6 +657,7 @@ impl Building {
         self.held.add(partition);
         Run {
             batch: self.id,
+            origin: self.id,
             first: op,
             count: 1,
             head: record.0,
