@@ -407,7 +407,7 @@ impl Partition {
         } else if log.is_given_up(self.id) {
             return Recall::Undecided;
         } else {
-            log.dependency_of(self.id)
+            log.dependency_of(self.id, &self.uncommitted)
         };
         // Nobody looks again at what is open already.
         let dependency = if log.meets(dependency) {

@@ -113,6 +113,8 @@ impl Votes {
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     batch: BatchId,
+    /// The batch that replies wait for which rest on it ([`held::Run::origin`]).
+    origin: BatchId,
     index: u32,
     class: Class,
     writer: Writer,
@@ -246,13 +248,19 @@ impl Log {
 
     /// What a reply waits for that rests on anything of a partition that is pending. Its operations
     /// commit in order, so it is enough to wait for the last.
-    pub(crate) fn dependency_of(&self, partition: PartitionId) -> CommitDependency {
-        let in_flight = self.in_flight.iter().rev();
-        let newest = if self.building.held.has(partition) {
+    pub(crate) fn dependency_of(
+        &self,
+        partition: PartitionId,
+        uncommitted: &Uncommitted,
+    ) -> CommitDependency {
+        let has_it = |(of, _): &(PartitionId, held::Run)| *of == partition;
+        let newest = if self.building.unsubmitted.iter().any(has_it) {
             Some(self.building.id)
         } else {
-            let mut waiting = in_flight.filter(|batch| batch.held.has(partition));
-            waiting.next().map(|batch| batch.id)
+            let mut batches = self.in_flight.iter().rev();
+            let unsubmitted = batches.find(|batch| batch.unsubmitted.iter().any(has_it));
+            let submitted = uncommitted.submitted.back().map(held::Run::origin);
+            unsubmitted.map(|batch| batch.id).or(submitted)
         };
         newest.map_or(CommitDependency::NONE, |batch| dependency(batch, partition))
     }

@@ -113,6 +113,11 @@ impl Run {
         self.count
     }
 
+    /// The batch that replies wait for which rest on it.
+    pub(crate) const fn origin(&self) -> BatchId {
+        self.origin
+    }
+
     /// The op of its last record.
     fn last(&self) -> Op {
         Op(self.first.0 + u64::from(self.count) - 1)
@@ -561,6 +566,7 @@ impl Log {
                     {
                         let newest = Newest {
                             batch,
+                            origin: batch,
                             index,
                             class: held.class(),
                             ..*newest
@@ -674,3 +680,7 @@ fn extend(records: &mut [Held], run: &mut Run, op: Op, record: RecordIndex) {
     run.tail = record.0;
     run.count += 1;
 }
+
+#[cfg(test)]
+#[path = "held_test.rs"]
+mod held_test;

@@ -51,7 +51,7 @@ impl Log {
     fn find(&self, newest: &Newest, partition: PartitionId, name: &[u8]) -> Option<Pending<'_>> {
         let (bytes, list) = self.batch(newest.batch, newest.class)?;
         let prepared = list.get(newest.index as usize)?;
-        let dependency = dependency(newest.batch, partition);
+        let dependency = dependency(newest.origin, partition);
         let found = pending_in(bytes, prepared, name, dependency, newest.writer)?;
         Some(Pending {
             is_given_up: self.has_given_up(newest.batch),

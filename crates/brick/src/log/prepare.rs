@@ -164,12 +164,14 @@ impl Log {
         let batch = self.building.id;
         let newest = self.newest.entry(prepared.key).or_insert(Newest {
             batch,
+            origin: batch,
             index,
             class,
             writer,
             count: 0,
         });
         newest.batch = batch;
+        newest.origin = batch;
         newest.index = index;
         newest.class = class;
         newest.count += 1;
