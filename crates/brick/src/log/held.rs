@@ -74,6 +74,8 @@ pub(crate) struct CommittingOperation {
 /// A record in its batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
+    /// The batch that it was in at first ([`Run::origin`]).
+    origin: BatchId,
     at: u32,
     len: u32,
     /// Its operations in the batch's list.
@@ -134,6 +136,7 @@ impl Log {
         let end = self.building.lists.of(votes.class()).len() as u32;
         let index = self.building.records.len() as u32;
         self.building.records.push(Held {
+            origin: self.building.id,
             at: at as u32,
             len: len as u32,
             first: end - count,
@@ -496,7 +499,8 @@ impl Log {
         }
     }
 
-    /// The partition's records above an op will never commit here: the lowest op of them, and the lowest batch.
+    /// The partition's records above an op will never commit here: the lowest op of them, and the lowest batch that a reply
+    /// waits for which rests on one.
     pub(crate) fn cut(
         &mut self,
         partition: PartitionId,
@@ -516,7 +520,7 @@ impl Log {
                 gone.push((rest, false));
             }
         }
-        let lowest = gone.last().map(|(run, _)| (run.first, run.batch));
+        let lowest = gone.last().map(|(run, _)| (run.first, run.origin));
         let gone = gone.into_iter();
         self.undo(gone.map(|(run, is_all)| Committing {
             partition,
@@ -566,7 +570,7 @@ impl Log {
                     {
                         let newest = Newest {
                             batch,
-                            origin: batch,
+                            origin: held.origin,
                             index,
                             class: held.class(),
                             ..*newest

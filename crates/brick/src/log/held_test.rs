@@ -84,3 +84,16 @@ fn record_that_is_appended_again_is_waited_for_as_before() {
     assert!(log.meets(asked_meanwhile));
     assert_eq!((log.bytes_held(), runs.len()), (0, 0));
 }
+
+/// Rule `an old primary knows no outcome`: a cut is told to all whose replies rest on what is cut, however often the log has
+/// refused that.
+#[test]
+fn cut_of_a_record_that_was_appended_again_names_the_batch_that_replies_wait_for() {
+    let (mut log, mut runs) = (Log::new(), Runs::new());
+    let batch = append(&mut log, &mut runs, 1);
+    log.on_refused(batch);
+    log.append_again(P, &mut runs, Op(1));
+    log.take_batch(Instant(0)).unwrap();
+    assert_eq!(log.cut(P, &mut runs, Op(0)), Some((Op(1), batch)));
+    assert_eq!((log.bytes_held(), runs.len()), (0, 0));
+}
