@@ -48,6 +48,9 @@ struct Arguments {
     /// The program under test
     #[arg(long, value_name = "PATH", default_value = "target/release/brickyard")]
     brickyard: PathBuf,
+    /// A program of before, to be measured beside it in the same run
+    #[arg(long, value_name = "PATH")]
+    before: Option<PathBuf>,
     /// A few seconds of everything, to see that it works; the page is left alone
     #[arg(long)]
     quick: bool,
@@ -166,7 +169,10 @@ fn main() -> anyhow::Result<()> {
 fn find_peers(arguments: &Arguments) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
     for peer in &arguments.peers {
-        match peer.find(&arguments.brickyard) {
+        if *peer == Peer::Before && arguments.before.is_none() {
+            continue;
+        }
+        match peer.find(&arguments.brickyard, arguments.before.as_deref()) {
             Ok(one) => found.push(one),
             Err(error) => eprintln!("without {}: {error:#}", peer.name()),
         }

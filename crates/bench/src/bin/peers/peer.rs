@@ -17,6 +17,8 @@ use std::{
 pub(crate) enum Peer {
     /// This project
     Brickyard,
+    /// This project as it was: the program of `--before`
+    Before,
     /// redis-server
     Redis,
     /// valkey-server
@@ -51,8 +53,9 @@ pub(crate) struct Found {
 }
 
 impl Peer {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Brickyard,
+        Self::Before,
         Self::Valkey,
         Self::Redis,
         Self::Memcached,
@@ -62,6 +65,7 @@ impl Peer {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Brickyard => "Brickyard",
+            Self::Before => "Brickyard before",
             Self::Redis => "Redis",
             Self::Valkey => "Valkey",
             Self::Memcached => "memcached",
@@ -78,19 +82,25 @@ impl Peer {
 
     /// Whether it can promise more than `memory`.
     pub(crate) const fn is_durable(self) -> bool {
-        matches!(self, Self::Brickyard | Self::Redis | Self::Valkey)
+        self.is_brickyard() || matches!(self, Self::Redis | Self::Valkey)
     }
 
-    /// Looks for the program.
-    pub(crate) fn find(self, brickyard: &Path) -> anyhow::Result<Found> {
+    /// Whether it is this project, as it is or as it was.
+    pub(crate) const fn is_brickyard(self) -> bool {
+        matches!(self, Self::Brickyard | Self::Before)
+    }
+
+    /// Looks for the program; `built` is the one under test, `before` the one that it is compared with.
+    pub(crate) fn find(self, built: &Path, before: Option<&Path>) -> anyhow::Result<Found> {
         let program = match self {
-            Self::Brickyard if brickyard.is_file() => brickyard.to_owned(),
+            Self::Brickyard if built.is_file() => built.to_owned(),
             Self::Brickyard => {
                 bail!(
                     "{} does not exist; run cargo build --release",
-                    brickyard.display()
+                    built.display()
                 )
             }
+            Self::Before => before.context("--before names no program")?.to_owned(),
             Self::Redis => on_path("redis-server")?,
             Self::Valkey => on_path("valkey-server").or_else(|_| in_python_package())?,
             Self::Memcached => on_path("memcached")?,
@@ -110,9 +120,9 @@ impl Peer {
     /// The word for `durability` in this server's own configuration.
     pub(crate) const fn durability_word(self, durability: Durability) -> &'static str {
         match (self, durability) {
-            (Self::Brickyard, Durability::Memory) => "memory",
-            (Self::Brickyard, Durability::Log) => "log",
-            (Self::Brickyard, Durability::Fsync) => "fsync",
+            (Self::Brickyard | Self::Before, Durability::Memory) => "memory",
+            (Self::Brickyard | Self::Before, Durability::Log) => "log",
+            (Self::Brickyard | Self::Before, Durability::Fsync) => "fsync",
             (_, Durability::Memory) => "appendonly no",
             (_, Durability::Log) => "everysec",
             (_, Durability::Fsync) => "always",
@@ -143,7 +153,7 @@ impl Found {
         let mut add = |parts: &[&str]| words.extend(parts.iter().map(OsString::from));
         let port = port.to_string();
         match self.peer {
-            Peer::Brickyard => {
+            Peer::Brickyard | Peer::Before => {
                 add(&[
                     "server",
                     "--listen",

@@ -52,7 +52,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     for found in campaign.found {
         let name = found.peer.name();
         let pair = match found.peer {
-            Peer::Brickyard => brickyard(found, campaign.dir),
+            Peer::Brickyard | Peer::Before => brickyard(found, campaign.dir),
             Peer::Valkey => valkey(found, campaign.dir),
             _ => continue,
         };
@@ -135,7 +135,7 @@ fn brickyard(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
         ))
     })?;
     Ok(Pair {
-        name: format!("Brickyard {}, log, 2 replicas", found.version),
+        name: format!("{} {}, log, 2 replicas", found.peer.name(), found.version),
         peer: found.peer,
         processes,
         target,
