@@ -362,13 +362,20 @@ impl Log {
         list.and_then(|list| list.get(range)).unwrap_or_default()
     }
 
-    /// Whether an operation of a batch waits to be committed or cut.
-    pub(super) fn is_held(&self, batch: BatchId, class: Class, prepared: &Prepared) -> bool {
-        let waiting = self.held_in(batch).iter().filter(|it| it.is_waiting);
-        waiting.filter(|held| held.class() == class).any(|held| {
+    /// The batch that replies wait for which rest on an operation of a batch; none if it has committed or was cut.
+    pub(super) fn origin_of(
+        &self,
+        batch: BatchId,
+        class: Class,
+        prepared: &Prepared,
+    ) -> Option<BatchId> {
+        let mut waiting = self.held_in(batch).iter().filter(|it| it.is_waiting);
+        let record = waiting.find(|held| {
             let mut operations = self.operations_of(batch, held).iter();
-            operations.any(|it| it.op == prepared.op && it.key == prepared.key)
-        })
+            held.class() == class
+                && operations.any(|it| it.op == prepared.op && it.key == prepared.key)
+        });
+        record.map(|held| held.origin)
     }
 
     /// Takes the records up to an op, which commit, from the front of a partition's runs; the op of the last of them.

@@ -1,12 +1,23 @@
 use super::*;
 use crate::output::Meets;
+use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::{SegmentId, TableId, View};
 
 const P: PartitionId = PartitionId(7);
 
+const VOTES: Votes = Votes {
+    partition: P,
+    is_logged: true,
+    fsync: false,
+};
+
 fn view_start(op: u64) -> Vec<u8> {
+    record_of(Kind::ViewStart, op, b"")
+}
+
+fn record_of(kind: Kind, op: u64, key: &[u8]) -> Vec<u8> {
     let header = Header {
-        kind: Kind::ViewStart,
+        kind,
         flags: 0,
         table: TableId(1),
         partition: P,
@@ -18,18 +29,51 @@ fn view_start(op: u64) -> Vec<u8> {
         committed: Some(Op(0)),
     };
     let mut raw = Vec::new();
-    record::encode(&mut raw, &header, b"", &[b"start"]);
+    record::encode(&mut raw, &header, key, &[b"value"]);
     raw
+}
+
+/// All keys of these tests have one hash.
+const KEY: KeyRef = KeyRef {
+    table: 1,
+    partition: LocalPartition(0),
+    hash: KeyHash(5),
+};
+
+/// Puts a SET of a key into the batch that is being built, and closes that.
+fn append_put(log: &mut Log, runs: &mut Runs, op: u64, name: &[u8]) -> BatchId {
+    let raw = record_of(Kind::Put, op, name);
+    let find = |part: &[u8]| raw.windows(part.len()).position(|it| it == part).unwrap() as u32;
+    let prepared = Prepared {
+        key: KEY,
+        kind: Kind::Put,
+        op: Op(op),
+        raw: false,
+        expires_at: None,
+        record_at: 0,
+        key_at: find(name),
+        key_len: name.len() as u16,
+        value_at: find(b"value"),
+        value_len: 5,
+        is_void: false,
+    };
+    let record = log.hold_known(&raw, std::iter::once(prepared), VOTES);
+    log.add_pending(P, runs, Op(op), record);
+    log.take_batch(Instant(0)).unwrap().id
+}
+
+/// The batch is refused, and its records of these ops are in the next batch, which is closed.
+fn refuse(log: &mut Log, runs: &mut Runs, batch: BatchId, ops: &[u64]) -> BatchId {
+    log.on_refused(batch);
+    for op in ops {
+        log.append_again(P, runs, Op(*op));
+    }
+    log.take_batch(Instant(1)).unwrap().id
 }
 
 /// Puts a record that the replicator knows of into the batch that is being built, and closes that.
 fn append(log: &mut Log, runs: &mut Runs, op: u64) -> BatchId {
-    let votes = Votes {
-        partition: P,
-        is_logged: true,
-        fsync: false,
-    };
-    let record = log.hold_known(&view_start(op), std::iter::empty(), votes);
+    let record = log.hold_known(&view_start(op), std::iter::empty(), VOTES);
     log.add_pending(P, runs, Op(op), record);
     log.take_batch(Instant(0)).unwrap().id
 }
@@ -96,4 +140,66 @@ fn cut_of_a_record_that_was_appended_again_names_the_batch_that_replies_wait_for
     log.take_batch(Instant(0)).unwrap();
     assert_eq!(log.cut(P, &mut runs, Op(0)), Some((Op(1), batch)));
     assert_eq!((log.bytes_held(), runs.len()), (0, 0));
+}
+
+/// Rule `answers wait for prepared values`: nobody reads a value, as if it had committed, whose clients were told that nobody
+/// knows; also if the log has refused it before that, so that it stands in a later batch.
+#[test]
+fn record_that_was_appended_again_is_given_up_with_the_batch_that_replies_wait_for() {
+    for names in [&[b"one"][..], &[b"one", b"two"]] {
+        let (mut log, mut runs) = (Log::new(), Runs::new());
+        let mut batch = BatchId(0);
+        for (name, op) in names.iter().zip(1..) {
+            batch = append_put(&mut log, &mut runs, op, *name);
+        }
+        let first = BatchId(1);
+        let ops: Vec<u64> = (1..=names.len() as u64).collect();
+        let again = refuse(&mut log, &mut runs, first, &ops);
+        assert!(again > batch);
+        let found = log.pending(KEY, P, b"one").unwrap();
+        assert!(!found.is_given_up && !log.meets(found.dependency));
+        assert_eq!(found.dependency.batch, first, "{} keys", names.len());
+        let given_up = log.give_up(Instant(0));
+        assert!(given_up.contains(&(P, first)), "{given_up:?}");
+        let found = log.pending(KEY, P, b"one").unwrap();
+        assert!(log.meets(found.dependency), "nobody waits for it any more");
+        assert!(found.is_given_up, "{} keys", names.len());
+    }
+}
+
+/// Rule `answers wait for prepared values`: what rests on a clear waits for it however often the log has refused that.
+#[test]
+fn clear_that_was_appended_again_is_waited_for_as_before() {
+    let (mut log, mut runs) = (Log::new(), Runs::new());
+    let raw = record_of(Kind::Clear, 1, b"");
+    let prepared = Prepared {
+        key: KEY,
+        kind: Kind::Clear,
+        op: Op(1),
+        raw: false,
+        expires_at: None,
+        record_at: 0,
+        key_at: 0,
+        key_len: 0,
+        value_at: 0,
+        value_len: 0,
+        is_void: false,
+    };
+    let record = log.hold_known(&raw, std::iter::once(prepared), VOTES);
+    log.add_pending(P, &mut runs, Op(1), record);
+    let mut batch = log.take_batch(Instant(0)).unwrap().id;
+    let mut dependencies = Vec::new();
+    for _ in 0..3 {
+        let (op, dependency) = log.pending_clear(1, LocalPartition(0), P).unwrap();
+        assert_eq!(op, Op(1));
+        dependencies.push(dependency);
+        batch = refuse(&mut log, &mut runs, batch, &[1]);
+    }
+    assert!(dependencies.iter().all(|it| !log.meets(*it)));
+    let mut committing = Vec::new();
+    appended(&mut log, batch);
+    log.take_committed(P, &mut runs, Op(1), &mut committing);
+    log.release(&committing);
+    assert!(dependencies.iter().all(|it| log.meets(*it)));
+    assert!(log.pending_clear(1, LocalPartition(0), P).is_none());
 }

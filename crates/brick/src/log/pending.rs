@@ -54,7 +54,7 @@ impl Log {
         let dependency = dependency(newest.origin, partition);
         let found = pending_in(bytes, prepared, name, dependency, newest.writer)?;
         Some(Pending {
-            is_given_up: self.has_given_up(newest.batch),
+            is_given_up: self.has_given_up(newest.origin),
             ..found
         })
     }
@@ -102,26 +102,25 @@ impl Log {
             .flat_map(|id| CLASSES.map(|class| (id, class)))
             .find_map(|(id, class)| {
                 let (bytes, list) = self.batch(id, class)?;
-                let of_key = list.iter().rev().filter(|prepared| prepared.key == key);
-                of_key
-                    .filter(|prepared| self.is_unsettled(id, class, prepared))
-                    .find_map(|prepared| {
-                        let dependency = dependency(id, partition);
-                        let found = pending_in(bytes, prepared, name, dependency, Writer::MANY)?;
-                        Some(Pending {
-                            is_given_up: self.has_given_up(id),
-                            ..found
-                        })
+                let mut of_key = list.iter().rev().filter(|prepared| prepared.key == key);
+                of_key.find_map(|prepared| {
+                    let origin = self.unsettled_since(id, class, prepared)?;
+                    let dependency = dependency(origin, partition);
+                    let found = pending_in(bytes, prepared, name, dependency, Writer::MANY)?;
+                    Some(Pending {
+                        is_given_up: self.has_given_up(origin),
+                        ..found
                     })
+                })
             })
     }
 
-    /// Whether an operation still waits. Lists of those that are voted for keep what has committed until
-    /// their batch goes.
-    fn is_unsettled(&self, id: BatchId, class: Class, prepared: &Prepared) -> bool {
+    /// The batch that replies wait for which rest on an operation, if that still waits. Lists of those that are voted for
+    /// keep what has committed until their batch goes.
+    fn unsettled_since(&self, id: BatchId, class: Class, prepared: &Prepared) -> Option<BatchId> {
         match class {
-            Class::Copied => true,
-            Class::Logged | Class::Unlogged => self.is_held(id, class, prepared),
+            Class::Copied => Some(id),
+            Class::Logged | Class::Unlogged => self.origin_of(id, class, prepared),
         }
     }
 
@@ -141,8 +140,10 @@ impl Log {
         let clears = batches.flat_map(|(batch, lists)| {
             CLASSES.into_iter().flat_map(move |class| {
                 let list = lists.of(class).iter().filter(is_it);
-                list.filter(move |it| !it.is_void && self.is_unsettled(batch, class, it))
-                    .map(move |clear| (clear.op, dependency(batch, id)))
+                list.filter(|it| !it.is_void).filter_map(move |clear| {
+                    let origin = self.unsettled_since(batch, class, clear)?;
+                    Some((clear.op, dependency(origin, id)))
+                })
             })
         });
         clears.max_by_key(|(op, _)| *op)
