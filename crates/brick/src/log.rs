@@ -27,7 +27,7 @@ pub(crate) use progress::Committed;
 
 use crate::append::{Append, BatchId};
 use crate::output::{CommitDependency, Frontier, Meets};
-use batch::{Batch, Building, Lists};
+use batch::{Batch, Building, Lists, Waiting};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
@@ -135,6 +135,7 @@ pub(crate) struct Log {
     spare: Vec<Vec<u8>>,
     spare_operations: Vec<Vec<Prepared>>,
     spare_records: Vec<Vec<Held>>,
+    spare_held: Vec<Waiting>,
     /// The last batch that was appended.
     written: BatchId,
     /// Counts the refusals; a batch of an older epoch is refused unseen.
@@ -155,6 +156,7 @@ impl Log {
             spare: Vec::new(),
             spare_operations: Vec::new(),
             spare_records: Vec::new(),
+            spare_held: Vec::new(),
             written: BatchId(0),
             epoch: 0,
             skipped: BatchId(0),
@@ -215,8 +217,8 @@ impl Log {
 
     /// Whether the replicator has heard of every record of its partitions that was prepared here.
     pub(crate) fn is_handed_over(&self) -> bool {
-        self.building.unsubmitted.is_empty()
-            && self.in_flight.iter().all(|it| it.unsubmitted.is_empty())
+        let mut batches = self.in_flight.iter().map(|batch| &batch.held);
+        self.building.held.unsubmitted.is_empty() && batches.all(|held| held.unsubmitted.is_empty())
     }
 
     pub(crate) fn lazy_free(&self) -> String {
@@ -253,12 +255,11 @@ impl Log {
         partition: PartitionId,
         uncommitted: &Uncommitted,
     ) -> CommitDependency {
-        let has_it = |(of, _): &(PartitionId, held::Run)| *of == partition;
-        let newest = if self.building.unsubmitted.iter().any(has_it) {
+        let newest = if self.building.held.has_unsubmitted(partition) {
             Some(self.building.id)
         } else {
             let mut batches = self.in_flight.iter().rev();
-            let unsubmitted = batches.find(|batch| batch.unsubmitted.iter().any(has_it));
+            let unsubmitted = batches.find(|batch| batch.held.has_unsubmitted(partition));
             let submitted = uncommitted.submitted.back().map(held::Run::origin);
             unsubmitted.map(|batch| batch.id).or(submitted)
         };
@@ -297,6 +298,7 @@ impl Log {
                 unlogged: Vec::new(),
             },
             records: self.spare_records.pop().unwrap_or_default(),
+            held: self.spare_held.pop().unwrap_or_default(),
             ..Building::new(BatchId(self.building.id.0 + 1))
         };
         let built = std::mem::replace(&mut self.building, next);
@@ -322,7 +324,7 @@ impl Log {
         });
         self.pending_bytes += bytes.len();
         assert!(
-            built.unsubmitted.is_empty() || append.is_some(),
+            built.held.unsubmitted.is_empty() || append.is_some(),
             "records of a log are in batch {:?}, which has no bytes",
             built.id
         );
@@ -334,7 +336,6 @@ impl Log {
             unlogged: built.unlogged,
             lists: built.lists,
             records: built.records,
-            unsubmitted: built.unsubmitted,
             held: built.held,
             made_at: now,
             is_given_up: false,

@@ -146,8 +146,12 @@ impl Replicas {
         if votes.is_logged {
             return log.add_unsubmitted(id, &mut partition.uncommitted.unsubmitted, op, record);
         }
-        let first = self.engine.replicator.on_prepared(id, 1, LogMark::NONE);
-        assert_eq!(first, op, "{id}: the op of what is submitted");
+        let submitted = self.engine.replicator.on_prepared(id, 1, LogMark::NONE);
+        assert_eq!(submitted.first, op, "{id}: the op of what is submitted");
+        assert!(
+            !submitted.is_committed,
+            "{id}: op {op} commits with no log and no votes"
+        );
         log.add_pending(id, &mut partition.uncommitted.submitted, op, record);
     }
 
@@ -364,15 +368,35 @@ impl Replication<'_> {
 
     /// A batch is in the own log: the replicator hears of what was prepared in it.
     pub(crate) fn on_appended(&mut self, id: BatchId) {
-        for (partition, run) in self.log.take_unsubmitted(id) {
-            let replicator = &mut self.replicas.engine.replicator;
-            let first = replicator.on_prepared(partition, run.len(), LogMark(id.0));
+        // What has waited for it commits first: then what is new commits at once where nobody else votes.
+        self.replicate(|replicator| replicator.on_appended(LogMark(id.0)));
+        let mut at = 0;
+        while let Some((partition, run)) = self.log.unsubmitted(id, at) {
+            at += 1;
+            let engine = &mut self.replicas.engine;
+            let submitted = engine
+                .replicator
+                .on_prepared(partition, run.len(), LogMark(id.0));
+            let first = submitted.first;
             assert_eq!(first, run.first, "{partition}: the op of what is submitted");
             let held = self.tables.partition_mut(partition);
             let held = held.expect("no partition leaves that has something to be submitted");
-            held.uncommitted.submitted.push_back(run);
+            if submitted.is_committed {
+                held.committed = run.last();
+                engine
+                    .committing
+                    .push(Committing::unsubmitted(partition, run));
+            } else {
+                self.log
+                    .submit(partition, run, &mut held.uncommitted.submitted);
+            }
         }
-        self.replicate(|replicator| replicator.on_appended(LogMark(id.0)));
+        self.log.end_submission(id);
+        if !self.replicas.engine.committing.is_empty() {
+            self.apply_committed();
+            self.replicas.wake();
+        }
+        self.replicate(Replicator::end_prepared);
     }
 
     pub(crate) fn on_synced(&mut self, upto: BatchId) {

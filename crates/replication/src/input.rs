@@ -22,7 +22,7 @@ use crate::state_transfer::promote;
 use crate::summary::Baseline;
 use crate::tick::Tick;
 use crate::view::{Adoption, Demand, names};
-use crate::{Direction, LinkId, LogMark, Replicator, Role, Sequence};
+use crate::{Direction, LinkId, LogMark, Replicator, Role, Sequence, Submitted};
 use brickyard_routing::{Group, Replica};
 use brickyard_types::{Durability, Instant, Op, PartitionId, TableId, View};
 
@@ -155,19 +155,29 @@ impl Replicator {
     }
 
     /// So many records, the first of which [`Self::next`] described, are in the log batch `mark` ([`LogMark::NONE`]:
-    /// durability `memory`). Returns the op of the first.
+    /// durability `memory`). Those that commit by that are no action: the caller is told now. All others are decided by
+    /// [`Self::end_prepared`].
     ///
     /// # Panics
     /// If there is no such partition (a caller bug: `next` was not asked).
     #[inline]
-    pub fn on_prepared(&mut self, partition: PartitionId, count: u32, mark: LogMark) -> Op {
+    pub fn on_prepared(&mut self, partition: PartitionId, count: u32, mark: LogMark) -> Submitted {
         assert!(count > 0, "{partition} has nothing new");
         let found = self.partitions.by_id_mut(partition);
         #[expect(clippy::expect_used, reason = "see Panics")]
         let it = found.expect("a partition that `next` was asked for");
         let first = it.log.last.1.next();
-        on_prepared(it, &mut self.own, &mut self.work, (count, mark));
-        first
+        let (own, work) = (&mut self.own, &mut self.work);
+        let is_committed = on_prepared(it, own, work, self.has_lease, (count, mark));
+        Submitted {
+            first,
+            is_committed,
+        }
+    }
+
+    /// All is submitted that was in a batch.
+    pub fn end_prepared(&mut self) {
+        self.settle();
     }
 
     /// Everything up to this op was prepared and applied at once: the partition has no log and no other member

@@ -11,7 +11,7 @@ use crate::slots::Slots;
 use crate::work::Work;
 use crate::{LinkId, LogMark, PreparedRecord, ReplicatorConfig, Sequence};
 use brickyard_routing::Replica;
-use brickyard_types::{Instant, View};
+use brickyard_types::{Durability, Instant, Op, View};
 
 /// One partition that this brick leads, and what its members' words may change besides it.
 pub(crate) struct Leader<'a> {
@@ -20,17 +20,29 @@ pub(crate) struct Leader<'a> {
     pub(crate) ready: &'a mut Ready,
 }
 
-/// So many records that the partition's primary prepared are in the log batch `mark`.
+/// So many records that the partition's primary prepared are in the log batch `mark`. Whether they have committed: nobody
+/// else votes for them, and the own log has the batch.
 #[inline]
 pub(crate) fn on_prepared(
     it: &mut Partition,
     own: &mut OwnLog,
     work: &mut Work,
+    has_lease: bool,
     (count, mark): (u32, LogMark),
-) {
+) -> bool {
     // Where there is no other member nobody waits for the turn's end: one that joins later gets what is pending when its
     // stream begins, as it gets what was inherited.
     let is_alone = it.lead.members.is_empty() && it.lead.unsent == 0;
+    // Rules `grants count for adopted maps` and `an old primary knows no outcome`: as `commit` asks of those that waited.
+    let is_own_enough = has_lease && it.durability != Durability::Memory && it.leads();
+    if is_alone && is_own_enough && it.log.pending.is_empty() && mark <= own.reached(it.durability)
+    {
+        it.log
+            .apply(it.place.view, Op(it.log.last.1.0 + u64::from(count)));
+        it.log.note(mark);
+        own.note(mark);
+        return true;
+    }
     let sequence = if is_alone {
         Sequence(0)
     } else {
@@ -50,7 +62,7 @@ pub(crate) fn on_prepared(
         if !own.await_own(mark, it.durability, it.slot) {
             work.make_ready(it);
         }
-        return;
+        return false;
     }
     it.lead.unsent += count as usize;
     assert!(
@@ -58,6 +70,7 @@ pub(crate) fn on_prepared(
         "unsent and not held"
     );
     work.make_dirty(it);
+    false
 }
 
 /// A peer voted for what this brick sent it: the partitions that waited for that may have something to commit.

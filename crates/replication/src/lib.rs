@@ -69,7 +69,7 @@ pub use ready::{Action, Ready, Received, Want};
 pub use rebuild::Rebuild;
 pub use replicator::Replicator;
 pub use restored::{Restored, SuffixEntry};
-pub use status::{Next, PreparedRecord, Role, Status};
+pub use status::{Next, PreparedRecord, Role, Status, Submitted};
 pub use summary::{Baseline, ReplicaSummary, ViewStart};
 pub use view::Demand;
 

@@ -3,6 +3,15 @@
 use crate::{LogMark, Sequence};
 use brickyard_types::{Op, View};
 
+/// What became of records that were submitted ([`Replicator::on_prepared`](crate::Replicator::on_prepared)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// The op of the first of them.
+    pub first: Op,
+    /// They have committed: the log has them, and there is no other replica.
+    pub is_committed: bool,
+}
+
 /// A prepared record: it has its place in the partition's log and has not committed. The owner keeps its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreparedRecord {

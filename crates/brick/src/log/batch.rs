@@ -44,9 +44,6 @@ pub(super) struct Building {
     pub(super) lists: Lists,
     /// Records that commit by votes.
     pub(super) records: Vec<Held>,
-    /// Runs of them that are submitted to the replicator when they are in the log.
-    pub(super) unsubmitted: Vec<(PartitionId, Run)>,
-    /// Which partitions have runs that have neither committed nor been cut.
     pub(super) held: Waiting,
     pub(super) sync: bool,
     pub(super) only_frees: bool,
@@ -60,7 +57,6 @@ impl Building {
             unlogged: Vec::new(),
             lists: Lists::default(),
             records: Vec::new(),
-            unsubmitted: Vec::new(),
             held: Waiting::default(),
             sync: false,
             only_frees: true,
@@ -79,37 +75,68 @@ impl Building {
     }
 }
 
-/// How many runs of which partitions have neither committed nor been cut.
+/// Runs of a batch that have neither committed nor been cut.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>);
+pub(super) struct Waiting {
+    /// Those that are submitted to the replicator when they are in the log.
+    pub(super) unsubmitted: Vec<(PartitionId, Run)>,
+    /// How many of which partitions the replicator knows of.
+    submitted: HashMap<PartitionId, u32, BuildHasherDefault<PartitionHasher>>,
+    /// How many there are.
+    count: u32,
+}
 
 impl Waiting {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count == 0
     }
 
+    /// Whether any is of this partition.
     pub(super) fn has(&self, partition: PartitionId) -> bool {
-        self.0.contains_key(&partition)
+        self.submitted.contains_key(&partition) || self.has_unsubmitted(partition)
     }
 
+    pub(super) fn has_unsubmitted(&self, partition: PartitionId) -> bool {
+        self.unsubmitted.iter().any(|(of, _)| *of == partition)
+    }
+
+    /// A run of the partition that the replicator has not heard of: its place among those.
+    #[inline]
+    pub(super) fn begin(&mut self, partition: PartitionId, run: Run) -> u32 {
+        self.count += 1;
+        self.unsubmitted.push((partition, run));
+        self.unsubmitted.len() as u32 - 1
+    }
+
+    /// The replicator hears of a run that it had not heard of.
+    pub(super) fn submit(&mut self, partition: PartitionId) {
+        *self.submitted.entry(partition).or_insert(0) += 1;
+    }
+
+    /// One that the replicator knows of from the start.
     pub(super) fn add(&mut self, partition: PartitionId) {
-        *self.0.entry(partition).or_insert(0) += 1;
+        self.count += 1;
+        self.submit(partition);
     }
 
-    /// Whether nothing is left.
-    pub(super) fn take(&mut self, partition: PartitionId) -> bool {
-        if let Some(count) = self.0.get_mut(&partition) {
+    /// A run is over. Whether nothing is left.
+    pub(super) fn end(&mut self, partition: PartitionId, is_submitted: bool) -> bool {
+        assert!(self.count > 0, "{partition:?} waits for nothing");
+        self.count -= 1;
+        if is_submitted && let Some(count) = self.submitted.get_mut(&partition) {
             assert!(*count > 0, "{partition:?} waits for nothing");
             *count -= 1;
             if *count == 0 {
-                self.0.remove(&partition);
+                self.submitted.remove(&partition);
             }
         }
-        self.0.is_empty()
+        self.count == 0
     }
 
+    /// The partitions of all; one may come twice.
     pub(super) fn partitions(&self) -> impl Iterator<Item = PartitionId> {
-        self.0.keys().copied()
+        let unsubmitted = self.unsubmitted.iter().map(|(partition, _)| *partition);
+        unsubmitted.chain(self.submitted.keys().copied())
     }
 }
 
@@ -121,7 +148,6 @@ pub(super) struct Batch {
     pub(super) unlogged: Vec<u8>,
     pub(super) lists: Lists,
     pub(super) records: Vec<Held>,
-    pub(super) unsubmitted: Vec<(PartitionId, Run)>,
     pub(super) held: Waiting,
     /// Since when its clients wait, but for those who had waited before (`deadlines`).
     pub(super) made_at: Instant,

@@ -61,15 +61,21 @@ pub(crate) struct Committing {
     run: Run,
     /// Nothing of the run is left.
     is_all: bool,
+    /// The replicator knew of it.
+    is_submitted: bool,
 }
 
 /// An operation that commits now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommittingOperation {
-    batch: BatchId,
+    /// The place of its batch among those in flight, or [`BUILDING`].
+    batch: u32,
     class: Class,
     index: u32,
 }
+
+/// The batch that is being built, which is behind all that are in flight.
+const BUILDING: u32 = u32::MAX;
 
 /// A record in its batch.
 #[derive(Clone, Copy, Debug)]
@@ -100,11 +106,13 @@ impl Held {
 }
 
 impl Committing {
-    pub(super) const fn whole(partition: PartitionId, run: Run) -> Self {
+    /// A whole run of which the replicator has kept nothing.
+    pub(crate) const fn unsubmitted(partition: PartitionId, run: Run) -> Self {
         Self {
             partition,
             run,
             is_all: true,
+            is_submitted: false,
         }
     }
 }
@@ -121,7 +129,7 @@ impl Run {
     }
 
     /// The op of its last record.
-    fn last(&self) -> Op {
+    pub(crate) fn last(&self) -> Op {
         Op(self.first.0 + u64::from(self.count) - 1)
     }
 }
@@ -162,16 +170,15 @@ impl Log {
     ) {
         let building = &mut self.building;
         if unsubmitted.batch == building.id {
-            let (of, run) = &mut building.unsubmitted[unsubmitted.run as usize];
+            let (of, run) = &mut building.held.unsubmitted[unsubmitted.run as usize];
             assert_eq!(*of, partition, "a run of another partition");
             return extend(&mut building.records, run, op, record);
         }
+        let run = building.run(op, record);
         *unsubmitted = Unsubmitted {
             batch: building.id,
-            run: building.unsubmitted.len() as u32,
+            run: building.held.begin(partition, run),
         };
-        let run = building.begin_run(partition, op, record);
-        building.unsubmitted.push((partition, run));
     }
 
     /// The replicator knows of the record: it comes after those that it knows of.
@@ -194,7 +201,8 @@ impl Log {
                     last.is_none_or(|last| last.next() == op),
                     "{partition} op {op} after {last:?}"
                 );
-                pending.push_back(building.begin_run(partition, op, record));
+                building.held.add(partition);
+                pending.push_back(building.run(op, record));
             }
         }
     }
@@ -238,7 +246,6 @@ impl Log {
             unlogged: built.unlogged,
             lists: built.lists,
             records: built.records,
-            unsubmitted: built.unsubmitted,
             held: built.held,
             made_at: now,
             is_given_up: false,
@@ -294,11 +301,30 @@ impl Log {
         !self.building.bytes.is_empty()
     }
 
-    /// What was prepared here and is in the log now, in order: it is submitted to the replicator.
-    pub(crate) fn take_unsubmitted(&mut self, id: BatchId) -> Vec<(PartitionId, Run)> {
-        let index = self.index(id);
+    /// What was prepared here and is in the log now, one by one: it is submitted to the replicator ([`Self::submit`]), or has
+    /// committed ([`Committing::unsubmitted`]). Then comes [`Self::end_submission`].
+    #[inline]
+    pub(crate) fn unsubmitted(&self, id: BatchId, at: usize) -> Option<(PartitionId, Run)> {
+        let batch = self.in_flight.get(self.index(id)?)?;
+        batch.held.unsubmitted.get(at).copied()
+    }
+
+    /// Nothing of the batch is left to be submitted.
+    pub(crate) fn end_submission(&mut self, id: BatchId) {
+        if let Some(index) = self.index(id)
+            && let Some(batch) = self.in_flight.get_mut(index)
+        {
+            batch.held.unsubmitted.clear();
+        }
+    }
+
+    /// The replicator has heard of a run that it had not heard of.
+    pub(crate) fn submit(&mut self, partition: PartitionId, run: Run, pending: &mut Runs) {
+        let index = self.index(run.batch);
         let batch = index.and_then(|index| self.in_flight.get_mut(index));
-        batch.map_or(Vec::new(), |batch| std::mem::take(&mut batch.unsubmitted))
+        let batch = batch.expect("a batch stays while something of it waits");
+        batch.held.submit(partition);
+        pending.push_back(run);
     }
 
     /// Records of a partition's runs, `count` of them from op `first` on.
@@ -401,6 +427,7 @@ impl Log {
                 partition,
                 run,
                 is_all,
+                is_submitted: true,
             });
             if is_all {
                 pending.pop_front();
@@ -438,29 +465,31 @@ impl Log {
         committing: &[Committing],
         out: &mut Vec<CommittingOperation>,
     ) {
-        for (batch, held) in committing.iter().flat_map(|it| self.records_of(&it.run)) {
-            out.extend(
-                (held.first..held.first + held.count).map(|index| CommittingOperation {
+        for Committing { run, .. } in committing {
+            let batch = self.index(run.batch).map_or(BUILDING, |at| at as u32);
+            for (_, held) in self.records_of(run) {
+                let class = held.class();
+                let operations = held.first..held.first + held.count;
+                out.extend(operations.map(|index| CommittingOperation {
                     batch,
-                    class: held.class(),
+                    class,
                     index,
-                }),
-            );
+                }));
+            }
         }
     }
 
     /// What an operation that commits does, the bytes that it points into, and where its batch is in the log.
     #[inline]
     pub(crate) fn operation(&self, it: CommittingOperation) -> (&Prepared, &[u8], Position) {
-        let at = self.index(it.batch);
-        if let Some(batch) = at.and_then(|at| self.in_flight.get(at)) {
+        if let Some(batch) = self.in_flight.get(it.batch as usize) {
             let prepared = &batch.lists.of(it.class)[it.index as usize];
             return match it.class {
                 Class::Unlogged => (prepared, &batch.unlogged, Position::NONE),
                 _ => (prepared, &batch.bytes, batch.position),
             };
         }
-        assert_eq!(it.batch, self.building.id, "a batch that is gone commits");
+        assert_eq!(it.batch, BUILDING, "a batch that is gone commits");
         assert_eq!(it.class, Class::Unlogged, "what is in no log yet commits");
         let prepared = &self.building.lists.unlogged[it.index as usize];
         (prepared, &self.building.unlogged, Position::NONE)
@@ -482,25 +511,25 @@ impl Log {
             self.held_bytes -= bytes;
             self.frontier.settled += 1;
             if it.is_all {
-                self.let_go(it.run.batch, it.partition);
+                self.let_go(it.run.batch, it.partition, it.is_submitted);
                 if it.run.origin != it.run.batch {
-                    self.let_go(it.run.origin, it.partition);
+                    self.let_go(it.run.origin, it.partition, true);
                 }
             }
         }
     }
 
     /// A run of the partition in a batch is over.
-    fn let_go(&mut self, id: BatchId, partition: PartitionId) {
+    fn let_go(&mut self, id: BatchId, partition: PartitionId, is_submitted: bool) {
         if id == self.building.id {
-            self.building.held.take(partition);
+            self.building.held.end(partition, is_submitted);
             return;
         }
         let Some(index) = self.index(id) else {
             return;
         };
         if let Some(batch) = self.in_flight.get_mut(index)
-            && batch.held.take(partition)
+            && batch.held.end(partition, is_submitted)
         {
             self.drop_done(index);
         }
@@ -533,6 +562,7 @@ impl Log {
             partition,
             run,
             is_all,
+            is_submitted: true,
         }));
         lowest
     }
@@ -651,8 +681,9 @@ impl Log {
             _ => {
                 let again = Run {
                     origin: run.origin,
-                    ..self.building.begin_run(partition, op, record)
+                    ..self.building.run(op, record)
                 };
+                self.building.held.add(partition);
                 pending.insert(at, again);
                 let origin = self.index(run.origin);
                 let origin = origin.and_then(|at| self.in_flight.get_mut(at));
@@ -664,14 +695,15 @@ impl Log {
             partition,
             run: moved,
             is_all,
+            is_submitted: true,
         }]);
         self.building.id
     }
 }
 
 impl Building {
-    fn begin_run(&mut self, partition: PartitionId, op: Op, record: RecordIndex) -> Run {
-        self.held.add(partition);
+    /// A run of one record.
+    fn run(&self, op: Op, record: RecordIndex) -> Run {
         Run {
             batch: self.id,
             origin: self.id,

@@ -120,7 +120,6 @@ impl Log {
             unlogged: built.unlogged,
             lists: built.lists,
             records: built.records,
-            unsubmitted: built.unsubmitted,
             held: built.held,
             made_at: Instant(0),
             is_given_up: false,
@@ -134,14 +133,15 @@ impl Log {
             uncount(&mut self.pending_bytes, counted);
             batch.is_answered = true;
             operations.append(&mut batch.lists.copied);
-            unsubmitted.append(&mut batch.unsubmitted);
+            unsubmitted.append(&mut batch.held.unsubmitted);
         }
         self.forget(&operations);
         let partitions = unsubmitted.iter().map(|(partition, _)| *partition);
         let partitions = partitions.collect();
         let gone = unsubmitted.into_iter();
-        operations
-            .extend(self.undo(gone.map(|(partition, run)| Committing::whole(partition, run))));
+        operations.extend(
+            self.undo(gone.map(|(partition, run)| Committing::unsubmitted(partition, run))),
+        );
         for index in (0..self.in_flight.len()).rev() {
             self.drop_done(index);
         }
@@ -207,6 +207,9 @@ impl Log {
         const SPARE_BYTES_MAX: usize = 4 << 20;
         keep(&mut self.spare_records, batch.records);
         keep(&mut self.spare_operations, batch.lists.logged);
+        if self.spare_held.len() < SPARES_MAX {
+            self.spare_held.push(batch.held);
+        }
         if let Ok(bytes) = Arc::try_unwrap(batch.bytes)
             && bytes.capacity() <= SPARE_BYTES_MAX
         {
@@ -240,9 +243,12 @@ impl Log {
     }
 }
 
+/// Buffers of one kind that are kept.
+const SPARES_MAX: usize = 3;
+
 /// Keeps an empty buffer, if it is one of few.
 fn keep<T>(spare: &mut Vec<Vec<T>>, mut buffer: Vec<T>) {
-    if buffer.capacity() > 0 && spare.len() < 3 {
+    if buffer.capacity() > 0 && spare.len() < SPARES_MAX {
         buffer.clear();
         spare.push(buffer);
     }

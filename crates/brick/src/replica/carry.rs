@@ -231,7 +231,7 @@ impl Replication<'_> {
     }
 
     /// Applies what has committed.
-    fn apply_committed(&mut self) {
+    pub(super) fn apply_committed(&mut self) {
         let Engine {
             committing,
             operations,
