@@ -7,7 +7,7 @@ use crate::append::BatchId;
 use crate::catch_up::CatchUps;
 use crate::effect::Effect;
 use crate::forward::Outbox;
-use crate::log::{Committed, Log, Prepared};
+use crate::log::{Log, Prepared};
 use crate::membership::Adoption;
 use crate::moves::Moves;
 use crate::offline::Offline;
@@ -22,7 +22,7 @@ use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::staging::Staging;
 use crate::stats::Stats;
-use crate::tables::{AHEAD, TableState, Tables};
+use crate::tables::{TableState, Tables};
 use crate::watch::NegativeVersions;
 use brickyard_routing::{Location, Member};
 use brickyard_table::LocalPartition;
@@ -150,17 +150,6 @@ impl Core {
     #[inline]
     pub(crate) fn locate(&self, table: usize, key: &[u8]) -> Option<Location> {
         self.tables.locate(table, key)
-    }
-
-    /// Applies operations that commit by being in the log.
-    pub(crate) fn apply(&mut self, committed: Committed) {
-        let (bytes, position) = (&committed.bytes, committed.position);
-        for group in committed.operations.chunks(AHEAD) {
-            let group = group
-                .iter()
-                .map(|prepared| (prepared, &bytes[..], position));
-            self.tables.apply_all(group);
-        }
     }
 
     /// The log refused operations: their numbers are free again, since nothing after them was

@@ -132,7 +132,7 @@ impl Brick {
         if let Some(committed) = committed {
             let bytes = committed.bytes.len();
             self.core.segments.reach(committed.position, bytes);
-            self.core.apply(committed);
+            self.core.tables.apply_committed(&committed);
         }
         let core = &mut self.core;
         self.cleaner

@@ -24,11 +24,10 @@ pub(crate) use partition::{Partition, PendingClear};
 pub(crate) use state::{Availability, Room, TableState, Unloaded, evicts, storage};
 
 use crate::append::BatchId;
-use crate::log::{KeyRef, Log, Prepared};
+use crate::log::{Committed, KeyRef, Log, Prepared};
 use crate::output::Lost;
 use brickyard_metadata::Catalog;
 use brickyard_routing::Location;
-use brickyard_table::TableData;
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionHasher, PartitionId, Position, TableId};
 use hashbrown::HashMap;
@@ -205,25 +204,43 @@ impl Tables {
         Some(self.get(table)?.map.locate(key))
     }
 
-    /// Applies committed operations to their tables, some [`AHEAD`] at a time. A record's place in memory is anywhere, so
-    /// that it is asked for ahead: first all buckets, then all records, then they are used.
-    pub(crate) fn apply_all<'a>(
-        &mut self,
-        group: impl Iterator<Item = (&'a Prepared, &'a [u8], Position)> + Clone,
-    ) {
-        if group.clone().nth(1).is_some() {
-            for prefetch in [TableData::prefetch_bucket, TableData::prefetch_record] {
-                // What is void may name a place in the table that is no more.
-                let keys = group.clone().map(|(prepared, ..)| prepared);
-                for it in keys.filter(|it| it.has_key() && !it.is_void) {
-                    if let Some(state) = self.get(it.key.table as usize) {
-                        prefetch(&state.table, it.key.partition, it.key.hash);
-                    }
-                }
+    /// Applies committed operations of one batch to their tables.
+    pub(crate) fn apply_committed(&mut self, committed: &Committed) {
+        for group in committed.operations.chunks(AHEAD) {
+            self.look_ahead(group.iter());
+            for prepared in group {
+                self.apply(prepared, &committed.bytes, committed.position);
             }
         }
-        for (prepared, bytes, batch) in group {
-            self.apply(prepared, bytes, batch);
+    }
+
+    /// A record's place in memory is anywhere, so that it is asked for ahead: first all buckets, then all records.
+    #[inline]
+    pub(crate) fn look_ahead<'a>(&self, group: impl Iterator<Item = &'a Prepared> + Clone) {
+        if group.clone().nth(1).is_none() {
+            return;
+        }
+        // What is void may name a place in the table that is no more.
+        let keys = group.filter(|it| it.has_key() && !it.is_void);
+        for KeyRef {
+            table,
+            partition,
+            hash,
+        } in keys.clone().map(|it| it.key)
+        {
+            if let Some(state) = self.get(table as usize) {
+                state.table.prefetch_bucket(partition, hash);
+            }
+        }
+        for KeyRef {
+            table,
+            partition,
+            hash,
+        } in keys.map(|it| it.key)
+        {
+            if let Some(state) = self.get(table as usize) {
+                state.table.prefetch_record(partition, hash);
+            }
         }
     }
 

@@ -189,7 +189,7 @@ impl Replicator {
         let Some(it) = self.partitions.by_id_mut(partition) else {
             return;
         };
-        let is_alone = it.durability == Durability::Memory && it.status().is_alone;
+        let is_alone = it.durability == Durability::Memory && it.is_alone();
         assert!(is_alone, "{partition} has a log, or others to vote");
         it.log.apply(it.place.view, upto);
     }

@@ -163,8 +163,16 @@ impl Partition {
             view: place.view,
             serves_reads,
             accepts_writes,
-            is_alone: role == Role::Primary && self.lead.members.is_empty(),
+            is_alone: self.is_alone(),
         }
+    }
+
+    /// Whether this brick leads the partition and nobody else votes.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        let place = &self.place;
+        let is_stopped = place.stopped > place.view;
+        place.role == Role::Primary && !is_stopped && self.lead.members.is_empty()
     }
 
     /// The first `count` pending entries are committed.

@@ -91,6 +91,17 @@ impl Waiting {
         self.count == 0
     }
 
+    pub(super) const fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// All of them are over.
+    pub(super) fn clear(&mut self) {
+        self.unsubmitted.clear();
+        self.submitted.clear();
+        self.count = 0;
+    }
+
     /// Whether any is of this partition.
     pub(super) fn has(&self, partition: PartitionId) -> bool {
         self.submitted.contains_key(&partition) || self.has_unsubmitted(partition)

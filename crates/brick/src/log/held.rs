@@ -58,9 +58,9 @@ pub(crate) struct Unsubmitted {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Committing {
     partition: PartitionId,
-    run: Run,
+    pub(super) run: Run,
     /// Nothing of the run is left.
-    is_all: bool,
+    pub(super) is_all: bool,
     /// The replicator knew of it.
     is_submitted: bool,
 }
@@ -83,7 +83,7 @@ pub(super) struct Held {
     /// The batch that it was in at first ([`Run::origin`]).
     origin: BatchId,
     at: u32,
-    len: u32,
+    pub(super) len: u32,
     /// Its operations in the batch's list.
     first: u32,
     count: u32,

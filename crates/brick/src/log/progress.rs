@@ -72,6 +72,50 @@ impl Log {
         Some(committed)
     }
 
+    /// The operations of what commits, if that is all that a batch in flight has ever had: they are in order as they are, and
+    /// nobody has to be asked which. Then comes [`Self::release_whole`].
+    pub(crate) fn take_whole(&mut self, committing: &[Committing]) -> Option<Committed> {
+        let id = committing.first()?.run.batch;
+        let index = self.index(id)?;
+        let batch = &mut self.in_flight[index];
+        let is_all = |it: &Committing| it.is_all && it.run.batch == id && it.run.origin() == id;
+        let records: u32 = committing.iter().map(|it| it.run.len()).sum();
+        if !committing.iter().all(is_all)
+            || records as usize != batch.records.len()
+            || !batch.lists.unlogged.is_empty()
+        {
+            return None;
+        }
+        assert_eq!(
+            committing.len(),
+            batch.held.count(),
+            "runs of all {records} records of batch {id:?}"
+        );
+        Some(Committed {
+            bytes: Arc::clone(&batch.bytes),
+            position: batch.position,
+            operations: std::mem::take(&mut batch.lists.logged),
+        })
+    }
+
+    /// All that the batch of these runs has has committed, and was applied.
+    pub(crate) fn release_whole(&mut self, committing: &[Committing], committed: Committed) {
+        self.forget(&committed.operations);
+        let index = committing.first().and_then(|it| self.index(it.run.batch));
+        let index = index.expect("a batch stays while something of it waits");
+        let batch = &mut self.in_flight[index];
+        let bytes: usize = batch.records.iter().map(|held| held.len as usize).sum();
+        batch.records.clear();
+        batch.held.clear();
+        batch.lists.logged = committed.operations;
+        batch.lists.logged.clear();
+        self.held_bytes -= bytes;
+        self.frontier.settled += 1;
+        // Or its buffer would not be the batch's alone, and not be kept.
+        drop(committed.bytes);
+        self.drop_done(index);
+    }
+
     /// Everything up to this batch is synced.
     pub(crate) fn on_synced(&mut self, upto: BatchId) {
         assert!(

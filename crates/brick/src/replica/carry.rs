@@ -12,7 +12,7 @@ use super::{Engine, Replication};
 use crate::append::BatchId;
 use crate::log::{KeyRef, Prepared, Votes};
 use crate::output::Lost;
-use crate::tables::{AHEAD, Gaps, PendingClear};
+use crate::tables::{AHEAD, Gaps, PendingClear, Tables};
 use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
@@ -240,20 +240,27 @@ impl Replication<'_> {
         if committing.is_empty() {
             return;
         }
+        if let Some(committed) = self.log.take_whole(committing) {
+            self.tables.apply_committed(&committed);
+            for prepared in &committed.operations {
+                note_cleared(&mut self.replicas.cleared, self.tables, prepared);
+            }
+            self.log.release_whole(committing, committed);
+            committing.clear();
+            return;
+        }
         self.log.operations_committing(committing, operations);
         for group in operations.chunks(AHEAD) {
             let log = &*self.log;
             self.tables
-                .apply_all(group.iter().map(|it| log.operation(*it)));
+                .look_ahead(group.iter().map(|it| log.operation(*it).0));
             for operation in group {
-                let (prepared, ..) = self.log.operation(*operation);
-                let (key, op, kind) = (prepared.key, prepared.op, prepared.kind);
+                let (prepared, bytes, position) = self.log.operation(*operation);
+                self.tables.apply(prepared, bytes, position);
+                note_cleared(&mut self.replicas.cleared, self.tables, prepared);
                 if prepared.has_key() {
+                    let key = prepared.key;
                     self.log.forget_one(key);
-                } else if kind == Kind::Clear
-                    && let Some(cleared) = self.tables.partition_of(&key)
-                {
-                    self.replicas.cleared.push((cleared, op));
                 }
             }
         }
@@ -487,5 +494,15 @@ impl Replication<'_> {
             mark == open || mark == LogMark::NONE,
             "batch {mark} is closed, {open} is open"
         );
+    }
+}
+
+/// A clear has committed: replicas must not miss what it has removed.
+#[inline]
+fn note_cleared(cleared: &mut Vec<(PartitionId, Op)>, tables: &Tables, prepared: &Prepared) {
+    if prepared.kind == Kind::Clear
+        && let Some(partition) = tables.partition_of(&prepared.key)
+    {
+        cleared.push((partition, prepared.op));
     }
 }
