@@ -6,6 +6,7 @@
 //! A new checker is a file, and a line where it is asked: [`Cluster::check_turn`], [`Cluster::check_catalog`] or
 //! [`World::check_end`].
 
+mod adopted;
 mod bounds;
 mod commits;
 mod contents;
@@ -42,9 +43,9 @@ pub(crate) use waits::check_wait;
 /// How long after the last fault everything must be served and as it is wanted.
 const WHOLE_WITHIN: u64 = 60 * SECOND;
 
-/// After the last answer and the last change of the catalog nothing is asked for so long, and nothing may be left in
-/// memory. What is planned may have come about after everything was taken to be whole: of a table of which a disk has
-/// rotted nobody knows what can be copied, and so nobody waits for that.
+/// After the last answer and the last change of the catalog, and once every brick acts by that, nothing is asked for so long,
+/// and nothing may be left in memory. What is planned may have come about after everything was taken to be whole: of a table
+/// of which a disk has rotted nobody knows what can be copied, and so nobody waits for that.
 const QUIET: u64 = 3 * SECOND;
 
 impl Cluster {
@@ -178,9 +179,10 @@ impl World {
                 let now = self.now();
                 let done_at = *self.cluster.checkers.done_at.get_or_insert(now);
                 let has_settled = quiesced::check(&mut self.cluster, done_at);
-                if self.now() - done_at.max(self.cluster.checkers.changed_at) >= QUIET
-                    && has_settled
-                {
+                adopted::check(&mut self.cluster);
+                let checkers = &self.cluster.checkers;
+                let quiet_since = done_at.max(checkers.changed_at).max(checkers.behind_at);
+                if self.now() - quiet_since >= QUIET && has_settled {
                     return self.check_end();
                 }
             }

@@ -2,7 +2,6 @@
 
 use crate::clock::{MILLISECOND, SECOND};
 use crate::fault;
-use crate::ground::Ground;
 use crate::operator::orders::Order;
 use crate::process::STOP_TIMEOUT;
 use crate::what::What;
@@ -11,14 +10,21 @@ use crate::world::World;
 impl World {
     /// Runs to the end.
     pub(crate) fn run(&mut self) {
-        let is_over = |ground: &Ground| ground.stage.is_over || ground.notes.violation().is_some();
-        while !is_over(&self.cluster.ground) {
-            let Some(what) = self.cluster.ground.take_next() else {
-                self.object("nothing happens any more".to_owned());
-                return;
-            };
-            self.happen(what);
+        while self.step() {}
+    }
+
+    /// The next thing happens; `false`: the run is over.
+    pub(crate) fn step(&mut self) -> bool {
+        let ground = &self.cluster.ground;
+        if ground.stage.is_over || ground.notes.violation().is_some() {
+            return false;
         }
+        let Some(what) = self.cluster.ground.take_next() else {
+            self.object("nothing happens any more".to_owned());
+            return false;
+        };
+        self.happen(what);
+        true
     }
 
     fn happen(&mut self, what: What) {

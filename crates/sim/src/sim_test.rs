@@ -42,6 +42,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         1_100_040_964,
         "a brick waited with a catalog for the log to answer for what it had refused, for ever",
     ),
+    (
+        7_700_026_813,
+        "what a node kept until it heard of the last catalogs was taken for forgotten",
+    ),
 ];
 
 #[test]

@@ -18,6 +18,8 @@ pub(crate) struct Checkers {
     pub(crate) latest: Option<Arc<Catalog>>,
     /// Since when one has it.
     pub(crate) changed_at: u64,
+    /// When a brick was last seen to act by an older one, with everything else at its end.
+    pub(crate) behind_at: u64,
     /// Everybody is reading everything.
     pub(crate) is_sweeping: bool,
     pub(crate) whole_at: u64,
