@@ -43,8 +43,8 @@ pub(crate) use waits::check_wait;
 /// How long after the last fault everything must be served and as it is wanted.
 const WHOLE_WITHIN: u64 = 60 * SECOND;
 
-/// After the last answer and the last change of the catalog, and once every brick acts by that, nothing is asked for so long,
-/// and nothing may be left in memory. What is planned may have come about after everything was taken to be whole: of a table
+/// After the last answer and the last change of the catalog, once every brick acts by that and an operator whose order was
+/// of unknown outcome has said again what is to be, nothing is asked for so long, and nothing may be left in memory. What is planned may have come about after everything was taken to be whole: of a table
 /// of which a disk has rotted nobody knows what can be copied, and so nobody waits for that.
 const QUIET: u64 = 3 * SECOND;
 
@@ -181,8 +181,9 @@ impl World {
                 let has_settled = quiesced::check(&mut self.cluster, done_at);
                 adopted::check(&mut self.cluster);
                 let checkers = &self.cluster.checkers;
-                let quiet_since = done_at.max(checkers.changed_at).max(checkers.behind_at);
-                if self.now() - quiet_since >= QUIET && has_settled {
+                let changed_at = checkers.changed_at.max(checkers.behind_at);
+                let quiet_since = done_at.max(changed_at).max(self.operator.affirms_at);
+                if self.now() >= quiet_since + QUIET && has_settled {
                     return self.check_end();
                 }
             }
@@ -236,3 +237,7 @@ impl World {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "check_test.rs"]
+mod check_test;

@@ -106,7 +106,8 @@ impl Operator {
 
     /// Whether an order was carried out is not known, or whether it will be.
     fn doubt(&mut self, cluster: &mut Cluster) {
-        cluster.after(PATIENCE, What::Affirm);
+        self.affirms_at = cluster.now() + PATIENCE;
+        cluster.at(self.affirms_at, What::Affirm);
     }
 
     /// The operator says again how everything is to be, but for what it is about to say anyway.

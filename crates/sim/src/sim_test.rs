@@ -46,6 +46,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         7_700_026_813,
         "what a node kept until it heard of the last catalogs was taken for forgotten",
     ),
+    (
+        8_100_007_606,
+        "an order of unknown outcome was carried out late, and the end came before it was taken back",
+    ),
 ];
 
 #[test]

@@ -31,7 +31,7 @@ pub(super) fn check(cluster: &mut Cluster) {
 }
 
 /// Who acts by an older catalog than the newest one, in words.
-fn behind(cluster: &Cluster) -> Option<String> {
+pub(super) fn behind(cluster: &Cluster) -> Option<String> {
     let newest = cluster.checkers.latest.as_ref()?.version().0;
     for (node, machine) in cluster.machines.iter().enumerate() {
         if cluster.member_of(node).is_none() {
@@ -49,7 +49,3 @@ fn behind(cluster: &Cluster) -> Option<String> {
     }
     None
 }
-
-#[cfg(test)]
-#[path = "adopted_test.rs"]
-mod adopted_test;

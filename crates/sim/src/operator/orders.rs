@@ -75,6 +75,8 @@ pub(crate) struct Operator {
     pub(super) asked_at: Option<Nanos>,
     pub(super) received: Vec<u8>,
     pub(super) is_due: bool,
+    /// What is in doubt is said again then; until then it may be carried out once more.
+    pub(crate) affirms_at: Nanos,
     /// Tables that were to be on some nodes only.
     pub(super) confined: BTreeSet<usize>,
     /// The last word on everything that was carried out.
