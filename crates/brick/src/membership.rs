@@ -113,7 +113,7 @@ impl Adoption<'_> {
         adopt_groups(&mut self.replication, index);
     }
 
-    /// Takes a table out of memory, or has it read again, as its standing says; whether it is in memory then.
+    /// Takes a table out of memory, or has it read again, as its state says; whether it is in memory then.
     fn change_state(
         &mut self,
         index: usize,

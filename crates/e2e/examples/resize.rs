@@ -90,12 +90,12 @@ fn main() {
     }
     step("another table offline", &|cluster| {
         ours(cluster, 0, &["table", "offline", "u"]);
-        wait_until(cluster, "standing", "offline");
+        wait_until(cluster, "state", "offline");
         sleep(CALM);
     });
     step("and online again", &|cluster| {
         ours(cluster, 0, &["table", "online", "u"]);
-        wait_until(cluster, "standing", "online");
+        wait_until(cluster, "state", "online");
     });
     cluster.wait_until_whole("u", 3);
     println!("{}", digest(&cluster, "u"));

@@ -55,6 +55,18 @@ pub enum TableStatus {
     },
 }
 
+impl TableStatus {
+    /// What a table is called whose partitions are served, not served, or some of both; operators read it as `state`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::Offline => "offline",
+            Self::Returning { .. } => "returning",
+        }
+    }
+}
+
 impl TableEntry {
     /// Its partitions with their groups, in leaf order.
     pub fn partitions(&self) -> impl ExactSizeIterator<Item = (PartitionId, &Group)> {
@@ -151,16 +163,6 @@ impl TableEntry {
             TableStatus::Online => false,
             TableStatus::Offline => true,
             TableStatus::Returning { suspended, .. } => suspended.contains_key(&partition),
-        }
-    }
-
-    /// What a table is called whose partitions are served, not served, or some of both.
-    #[must_use]
-    pub const fn status_word(&self) -> &'static str {
-        match &self.status {
-            TableStatus::Online => "online",
-            TableStatus::Offline => "offline",
-            TableStatus::Returning { .. } => "returning",
         }
     }
 

@@ -13,9 +13,7 @@ use crate::upkeep::publish;
 use crate::users::Rights;
 use brickyard_command::request::{Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{
-    Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery, TableStatus,
-};
+use brickyard_metadata::{Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery};
 use brickyard_routing::NodeId;
 use brickyard_types::PartitionId;
 use brickyard_wire::Reply;
@@ -178,11 +176,6 @@ fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
         .iter()
         .map(|leaf| u64::from(core.tables.catalog().extra(leaf.partition)));
     let extra: u64 = extra.sum();
-    let standing = match &state.availability.status {
-        TableStatus::Online => "online",
-        TableStatus::Offline => "offline",
-        TableStatus::Returning { .. } => "returning",
-    };
     let mut keys = 0;
     let mut memory = 0;
     for stats in &core.shared.stats {
@@ -200,7 +193,7 @@ fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     text("medium", attributes.medium.word());
     text("durability", attributes.durability.word());
     text("evict", attributes.evict.word());
-    text("standing", standing);
+    text("state", state.availability.status.word());
     text("sizing", sizing);
     text("placement", &layout.placement.to_string());
     text("nodes", &named(layout));

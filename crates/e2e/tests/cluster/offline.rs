@@ -20,9 +20,9 @@ fn described(cluster: &Cluster, through: usize, field: &str) -> String {
 }
 
 #[track_caller]
-fn wait_for_standing(cluster: &Cluster, standing: &str) {
-    wait_for("the table's standing", || {
-        (described(cluster, 0, "standing") == standing).then_some(())
+fn wait_for_state(cluster: &Cluster, state: &str) {
+    wait_for("the table's state", || {
+        (described(cluster, 0, "state") == state).then_some(())
     });
 }
 
@@ -45,7 +45,7 @@ fn table_goes_and_comes_back_under_load_on_another_one_and_through_a_kill() {
             let memory: u64 = described(cluster, 0, "memory").parse().unwrap();
             assert!(memory > 3_000_000, "{memory}");
             ours(cluster, 0, &["table", "offline", "archive"]);
-            assert_eq!(described(cluster, 0, "standing"), "offline");
+            assert_eq!(described(cluster, 0, "state"), "offline");
             let refused = client.call(&["GET", "key1"]);
             assert!(
                 refused.text().contains("OFFLINE table"),
@@ -60,10 +60,10 @@ fn table_goes_and_comes_back_under_load_on_another_one_and_through_a_kill() {
             cluster.kill(2);
             cluster.launch(2);
             cluster.wait_until_formed();
-            assert_eq!(described(cluster, 2, "standing"), "offline");
+            assert_eq!(described(cluster, 2, "state"), "offline");
             wait_for_writes(load);
             ours(cluster, 0, &["table", "online", "archive"]);
-            wait_for_standing(cluster, "online");
+            wait_for_state(cluster, "online");
             cluster.wait_until_whole("archive", 2);
             let mut client = cluster.table(1, "archive").unwrap();
             for key in 0..KEYS {
@@ -100,7 +100,7 @@ fn table_of_a_lone_node_comes_back_also_after_a_restart() {
             cluster.wait_until_formed();
         }
         ours(&cluster, 0, &["table", "online", "archive"]);
-        wait_for_standing(&cluster, "online");
+        wait_for_state(&cluster, "online");
         let mut client = cluster.table(0, "archive").unwrap();
         assert_eq!(client.call(&["DBSIZE"]).as_integer(), Some(500));
         assert_eq!(client.call(&["GET", "key77"]).text(), "value");

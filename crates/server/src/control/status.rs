@@ -142,7 +142,7 @@ fn table_json(shared: &Shared, table: &TableEntry) -> Value {
     json!({
         "name": table.name,
         "id": table.id.0,
-        "standing": table.status_word(),
+        "state": table.status.word(),
         "medium": table.attributes.medium.word(),
         "durability": table.attributes.durability.word(),
         "replicas": table.attributes.replicas,

@@ -52,7 +52,7 @@ pub(crate) struct Commits {
     pub(crate) partitions: BTreeMap<PartitionId, (u32, Op)>,
 }
 
-/// What of a standing says whether anything has committed there since it was last looked at.
+/// What of a replica's status says whether anything has committed there since it was last looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) partition: PartitionId,

@@ -25,7 +25,7 @@ pub(super) fn missing(world: &World) -> Option<String> {
             .filter(|it| kept.contains(&it.id));
         let held_up = held_up.count();
         if !table.is_online() {
-            let status = table.status_word();
+            let status = table.status.word();
             return Some(format!("table {} is {status}", table.name));
         }
         for (partition, group) in table.partitions() {
