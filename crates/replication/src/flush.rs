@@ -188,12 +188,7 @@ impl Flush<'_> {
             let vote = receiver.vote(appended, synced);
             if vote != receiver.told {
                 receiver.told = vote;
-                let vote = Frame::Vote {
-                    received: vote.received,
-                    appended: vote.appended,
-                    synced: vote.synced,
-                };
-                self.ready.frame(link.id, &vote);
+                self.ready.frame(link.id, &Frame::Vote(vote));
             }
         }
     }

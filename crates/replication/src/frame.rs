@@ -23,7 +23,7 @@ mod kind;
 mod reader;
 
 pub use begin::{Begin, CopyStart};
-pub use kind::{Commits, Frame, Reason, Refuse};
+pub use kind::{Commits, Frame, Reason, Refuse, Vote};
 pub(crate) use kind::{byte, put_sequence};
 
 use std::fmt;

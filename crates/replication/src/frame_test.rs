@@ -42,6 +42,7 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
                 first,
                 last: Op((first.1.0 + more).min(u64::MAX / 2 - 1)),
                 runs,
+                ..Begin::default()
             })
         },
     );
@@ -54,6 +55,7 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
             cut: cut.1,
             first,
             runs,
+            ..CopyStart::default()
         })
     });
     let summary = (ids, position(), position(), any::<bool>(), runs());
@@ -68,6 +70,7 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
                 is_complete,
                 watermark: committed.1,
                 runs,
+                ..ReplicaSummary::default()
             },
         }
     });
@@ -100,11 +103,11 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
             2 => Frame::Join { partition, view },
             3 => Frame::Ping,
             4 => Frame::Pong,
-            _ => Frame::Vote {
+            _ => Frame::Vote(Vote {
                 received: Sequence(sequence),
                 appended: Sequence(sequence / 2),
-                synced: Sequence(sequence / 3),
-            },
+                ..Vote::up_to(Sequence(sequence / 3))
+            }),
         }
     });
     prop_oneof![begin, start, summary, refuse, small]
@@ -197,13 +200,13 @@ fn ops_end_where_the_one_after_would_not_be_one() {
             partition: PartitionId(2),
             view: View(3),
             generation: 3,
-            is_learner: false,
             first: (View(1), Op(op)),
             last: Op(op),
             runs: vec![Run {
                 view: View(1),
                 first: Op(first),
             }],
+            ..Begin::default()
         });
         let mut bytes = Vec::new();
         begin.encode(&mut bytes);

@@ -10,7 +10,7 @@ use crate::flush::Flush;
 use crate::follow::{Inflow, broken};
 use crate::frame::{Frame, FrameError, HEAD_BYTES, byte};
 use crate::lead::{Leader, on_prepared, on_vote};
-use crate::link::{Link, Voted};
+use crate::link::Link;
 use crate::log::Log;
 use crate::merge::{Half, Whole};
 use crate::own_log::OwnLog;
@@ -619,17 +619,7 @@ impl Replicator {
             now,
             ..
         } = self;
-        if let Frame::Vote {
-            received,
-            appended,
-            synced,
-        } = frame
-        {
-            let vote = Voted {
-                received,
-                appended,
-                synced,
-            };
+        if let Frame::Vote(vote) = frame {
             return links
                 .get_mut(link)
                 .map_or(Ok(()), |link| on_vote(link, vote, partitions, work));

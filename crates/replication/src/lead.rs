@@ -1,8 +1,8 @@
 //! This brick as a primary: its records, and what members say of them.
 
 use crate::follow::broken;
-use crate::frame::{FrameError, Reason, Refuse};
-use crate::link::{Link, Voted};
+use crate::frame::{FrameError, Reason, Refuse, Vote};
+use crate::link::Link;
 use crate::member::{Copy, Phase};
 use crate::own_log::OwnLog;
 use crate::partition::Partition;
@@ -76,7 +76,7 @@ pub(crate) fn on_prepared(
 /// A peer voted for what this brick sent it: the partitions that waited for that may have something to commit.
 pub(crate) fn on_vote(
     link: &mut Link,
-    vote: Voted,
+    vote: Vote,
     partitions: &mut Slots,
     work: &mut Work,
 ) -> Result<(), FrameError> {

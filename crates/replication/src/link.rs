@@ -5,6 +5,7 @@
 //!
 //! Not here: bytes to be sent (`outbox`), which streams there are (`links`).
 
+use crate::frame::Vote;
 use crate::{Direction, LinkId, LogMark, Sequence};
 use brickyard_routing::Replica;
 use brickyard_types::{Durability, Instant, Op, PartitionId, View};
@@ -27,27 +28,12 @@ pub(crate) struct Link {
     pub(crate) last_contact: Option<Instant>,
 }
 
-/// How far a stream's receiver holds it, each level as durably as its name says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Voted {
-    pub(crate) received: Sequence,
-    pub(crate) appended: Sequence,
-    pub(crate) synced: Sequence,
-}
-
-impl Voted {
-    /// What is synced is appended, and what is appended was received.
-    pub(crate) fn is_ordered(self) -> bool {
-        self.synced <= self.appended && self.appended <= self.received
-    }
-}
-
 /// The sender's side: this brick is the primary of what goes out.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
     /// The last turn that was closed on this stream.
     pub(crate) sent: Sequence,
-    pub(crate) voted: Voted,
+    pub(crate) voted: Vote,
     /// Which partitions wait for the vote of which turn, by [`level`].
     pub(crate) waiting: [VecDeque<(Sequence, u32)>; 3],
     /// There is something to vote for in this turn.
@@ -67,7 +53,7 @@ pub(crate) struct Receiver {
     pub(crate) unvoted: VecDeque<(Sequence, LogMark)>,
     /// How far those are appended.
     pub(crate) appended: usize,
-    pub(crate) told: Voted,
+    pub(crate) told: Vote,
     /// Partitions out of step on this stream, and the view they were refused in (rule
     /// `votes cover what was appended`).
     pub(crate) refused: BTreeMap<PartitionId, View>,
@@ -99,7 +85,12 @@ pub(crate) const fn level(durability: Durability) -> usize {
     }
 }
 
-impl Voted {
+impl Vote {
+    /// What is synced is appended, and what is appended was received.
+    pub(crate) fn is_ordered(self) -> bool {
+        self.synced <= self.appended && self.appended <= self.received
+    }
+
     pub(crate) const fn at(&self, durability: Durability) -> Sequence {
         match durability {
             Durability::Memory => self.received,
@@ -129,8 +120,8 @@ impl Receiver {
     }
 
     /// What may be voted for now.
-    pub(crate) fn vote(&mut self, appended: LogMark, synced: LogMark) -> Voted {
-        let mut vote = Voted {
+    pub(crate) fn vote(&mut self, appended: LogMark, synced: LogMark) -> Vote {
+        let mut vote = Vote {
             received: self.received,
             ..self.told
         };

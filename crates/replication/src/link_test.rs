@@ -36,12 +36,12 @@ fn a_turn_that_comes_after_its_batch_was_appended_is_its_own() {
 #[test]
 fn a_vote_rises_with_what_it_says_less_of() {
     let is_ordered = |received, appended, synced| {
-        let voted = Voted {
+        let vote = Vote {
             received: Sequence(received),
             appended: Sequence(appended),
-            synced: Sequence(synced),
+            ..Vote::up_to(Sequence(synced))
         };
-        voted.is_ordered()
+        vote.is_ordered()
     };
     assert!(is_ordered(3, 3, 3) && is_ordered(3, 2, 1));
     assert!(!is_ordered(3, 2, 3) && !is_ordered(2, 3, 1) && !is_ordered(1, 2, 2));

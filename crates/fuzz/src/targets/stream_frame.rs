@@ -4,7 +4,7 @@
 //! The checksum is put right first, so that what is behind it is reached.
 
 use brickyard_replication::frame::{
-    Begin, CopyStart, Frame, HEAD_BYTES, Reason, Refuse, frame_len,
+    Begin, CopyStart, Frame, HEAD_BYTES, Reason, Refuse, Vote, frame_len,
 };
 use brickyard_replication::{Baseline, ReplicaSummary, Run, Sequence, ViewStart};
 use brickyard_types::{Op, PartitionId, TableId, View};
@@ -60,19 +60,19 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
             partition,
             view,
             generation: 1,
-            is_learner: false,
             first: (View(1), Op(7)),
             last: Op(9),
             runs: runs(),
+            ..Begin::default()
         }),
         Frame::Records(&records[0]),
         Frame::CopyStart(CopyStart {
             partition,
             view,
-            is_full: false,
             cut: Op(5),
             first: (View(1), Op(7)),
             runs: runs(),
+            ..CopyStart::default()
         }),
         Frame::Copy {
             partition,
@@ -84,11 +84,11 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
             at: (View(1), Op(7)),
         },
         Frame::Ping,
-        Frame::Vote {
+        Frame::Vote(Vote {
             received: Sequence(9),
             appended: Sequence(8),
-            synced: Sequence(7),
-        },
+            ..Vote::up_to(Sequence(7))
+        }),
         Frame::Refuse(Refuse {
             partition,
             view,
@@ -105,6 +105,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
                 is_complete: true,
                 watermark: Op(2),
                 runs: runs(),
+                ..ReplicaSummary::default()
             },
         },
         Frame::CopyDone { partition, view },

@@ -10,7 +10,7 @@ use brickyard_types::{Op, PartitionId, TableId, View};
 /// `uncommitted ops are voted for again`).
 ///
 /// To a backup: its whole pending list follows, from `first` on. To a learner: it answers with its log summary.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Begin {
     /// The partition's table.
     pub table: TableId,
@@ -75,7 +75,7 @@ impl Begin {
 
 /// The primary's answer to a log summary: where the learner's log is cut, and what its stream follows. The pending
 /// list comes next, and beside it copies of what lies between the two (rule `a learner begins with what is pending`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyStart {
     /// The partition.
     pub partition: PartitionId,

@@ -61,15 +61,8 @@ pub enum Frame<'a> {
     },
     /// Are you there?
     Ping,
-    /// How far the receiver holds this stream, in memory, in its log, on its disk.
-    Vote {
-        /// Up to this turn everything has arrived.
-        received: Sequence,
-        /// Up to this turn its log has everything.
-        appended: Sequence,
-        /// Up to this turn its log is synced.
-        synced: Sequence,
-    },
+    /// How far the receiver holds this stream.
+    Vote(Vote),
     /// From here on no vote of this stream covers the partition in this view (rule `votes cover what was appended`).
     Refuse(Refuse),
     /// What a learner holds.
@@ -97,6 +90,29 @@ pub enum Frame<'a> {
     },
     /// Here.
     Pong,
+}
+
+/// How far a stream's receiver holds it: in memory, in its log, on its disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vote {
+    /// Up to this turn everything has arrived.
+    pub received: Sequence,
+    /// Up to this turn its log has everything.
+    pub appended: Sequence,
+    /// Up to this turn its log is synced.
+    pub synced: Sequence,
+}
+
+impl Vote {
+    /// Everything up to this turn, as durably as can be.
+    #[must_use]
+    pub const fn up_to(sequence: Sequence) -> Self {
+        Self {
+            received: sequence,
+            appended: sequence,
+            synced: sequence,
+        }
+    }
 }
 
 /// Why a replica is out of step.
@@ -225,11 +241,11 @@ impl<'a> Frame<'a> {
                 at: reader.position()?,
             },
             byte::PING => Self::Ping,
-            byte::VOTE => Self::Vote {
+            byte::VOTE => Self::Vote(Vote {
                 received: Sequence(reader.u64("received")?),
                 appended: Sequence(reader.u64("appended")?),
                 synced: Sequence(reader.u64("synced")?),
-            },
+            }),
             byte::REFUSE => Self::Refuse(Refuse {
                 partition: reader.partition()?,
                 view: reader.view()?,
@@ -271,7 +287,7 @@ impl<'a> Frame<'a> {
             Self::Copy { .. } => byte::COPY,
             Self::CopyEnd { .. } => byte::COPY_END,
             Self::Ping => byte::PING,
-            Self::Vote { .. } => byte::VOTE,
+            Self::Vote(_) => byte::VOTE,
             Self::Refuse(_) => byte::REFUSE,
             Self::Summary { .. } => byte::SUMMARY,
             Self::CopyDone { .. } => byte::COPY_DONE,
@@ -303,12 +319,8 @@ impl<'a> Frame<'a> {
                 put_partition(out, *partition, *view);
                 put_position(out, *at);
             }
-            Self::Vote {
-                received,
-                appended,
-                synced,
-            } => {
-                for sequence in [received, appended, synced] {
+            Self::Vote(vote) => {
+                for sequence in [vote.received, vote.appended, vote.synced] {
                     out.extend_from_slice(&sequence.0.to_le_bytes());
                 }
             }

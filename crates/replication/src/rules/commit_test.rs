@@ -1,5 +1,5 @@
 use crate::fixture::{Cluster, P, Q, changing, group};
-use crate::frame::Frame;
+use crate::frame::{Frame, Vote};
 use crate::{Sequence, Want};
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
@@ -116,7 +116,7 @@ fn a_refusal_goes_ahead_of_the_vote_that_passes_it() {
     cluster.flush(1);
     let (_, up) = cluster.under_way(0);
     let refused = up.iter().position(|it| matches!(it, Frame::Refuse(_)));
-    let voted = up.iter().position(|it| matches!(it, Frame::Vote { .. }));
+    let voted = up.iter().position(|it| matches!(it, Frame::Vote(_)));
     assert!(refused.is_some() && refused < voted, "{up:?}");
 }
 
@@ -217,11 +217,10 @@ fn a_vote_for_what_was_not_sent_closes_the_link() {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
     let link = cluster.wire(0, 1).link;
     let mut bytes = Vec::new();
-    let vote = Frame::Vote {
+    let vote = Frame::Vote(Vote {
         received: Sequence(1 << 40),
-        appended: Sequence(1),
-        synced: Sequence(1),
-    };
+        ..Vote::up_to(Sequence(1))
+    });
     vote.encode(&mut bytes);
     let brick = cluster.brick(0);
     let result = brick.on_frame(link, &bytes);

@@ -1,5 +1,5 @@
 use crate::fixture::{Cluster, P, Q, changing, group, replica};
-use crate::frame::Frame;
+use crate::frame::{CopyStart, Frame};
 use crate::{ReplicaSummary, Role, Want};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, View};
@@ -129,7 +129,7 @@ fn copy_all_but_votes(cluster: &mut Cluster) {
     }
     cluster.run();
     let mut kept = cluster.wires[0].up.clone();
-    kept.retain(|frame| !matches!(Frame::decode(frame), Ok(Frame::Vote { .. })));
+    kept.retain(|frame| !matches!(Frame::decode(frame), Ok(Frame::Vote(_))));
     cluster.wires[0].up = kept;
     while !cluster.wires[0].up.is_empty() {
         cluster.deliver_up(0).unwrap();
@@ -393,16 +393,16 @@ fn a_learner_never_cuts_what_it_knows_to_be_committed() {
     cluster.adopt(P, &group(2, 0, &[], &[1]));
     cluster.flush(0);
     cluster.deliver_down(0).unwrap();
-    let start = crate::frame::CopyStart {
+    let start = CopyStart {
         partition: P,
         view: View(2),
-        is_full: false,
         cut: Op(1),
         first: (View(1), Op(1)),
         runs: vec![crate::Run {
             view: View(1),
             first: Op(1),
         }],
+        ..CopyStart::default()
     };
     assert_eq!(cluster.forge(0, 1, &Frame::CopyStart(start)), Ok(()));
     assert_eq!(cluster.brick(1).committed(P), 2);

@@ -1,5 +1,5 @@
 use crate::fixture::{Cluster, P, Q, TABLE, changing, group, header};
-use crate::frame::{Begin, CopyStart, Frame, Reason, Refuse};
+use crate::frame::{Begin, CopyStart, Frame, Reason, Refuse, Vote};
 use crate::{Baseline, ReplicaSummary, Run, Sequence, ViewStart};
 use brickyard_types::record::{Kind, encode, flag};
 use brickyard_types::{Op, PartitionId, TableId, View};
@@ -104,6 +104,7 @@ impl Liar {
                 first,
                 last: Op(first.1.0 + self.0.below(4)),
                 runs: self.runs(),
+                ..Begin::default()
             }),
             2..=4 => Frame::Records(&records),
             5 => {
@@ -118,6 +119,7 @@ impl Liar {
                 cut: self.op(),
                 first,
                 runs: self.runs(),
+                ..CopyStart::default()
             }),
             7 => Frame::Copy {
                 partition,
@@ -128,11 +130,11 @@ impl Liar {
                 view,
                 at: first,
             },
-            9 => Frame::Vote {
+            9 => Frame::Vote(Vote {
                 received: sequence,
                 appended: Sequence(self.0.below(sequence.0 + 1)),
-                synced: Sequence(0),
-            },
+                ..Vote::default()
+            }),
             10 => Frame::Refuse(Refuse {
                 partition,
                 view,
@@ -149,6 +151,7 @@ impl Liar {
                     is_complete: self.is(),
                     watermark: self.op(),
                     runs: self.runs(),
+                    ..ReplicaSummary::default()
                 },
             },
             12 => Frame::CopyDone { partition, view },

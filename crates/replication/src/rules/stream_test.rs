@@ -1,5 +1,5 @@
 use crate::fixture::{Cluster, FakeHost, P, Q, TABLE, changing, group, header, replica_in};
-use crate::frame::{Begin, Frame, Reason, put_sequence};
+use crate::frame::{Begin, Frame, Reason, Vote, put_sequence};
 use crate::{Direction, LinkId, Role, Sequence, Want};
 use brickyard_types::record::{Kind, encode};
 use brickyard_types::{Op, View};
@@ -72,11 +72,7 @@ fn votes_of_another_stream_do_not_count() {
     let new = cluster.connect(0, 1);
     cluster.wires[new].is_held = true;
     let sequence = cluster.brick(0).core.links.get(old).unwrap().sender.sent;
-    let vote = Frame::Vote {
-        received: sequence,
-        appended: sequence,
-        synced: sequence,
-    };
+    let vote = Frame::Vote(Vote::up_to(sequence));
     let mut bytes = Vec::new();
     vote.encode(&mut bytes);
     let brick = cluster.brick(0);
@@ -210,10 +206,9 @@ fn a_brick_in_another_life_is_another_member() {
         partition: P,
         view: View(1),
         generation: 1,
-        is_learner: false,
         first: (View(1), Op(1)),
         last: Op(1),
-        runs: Vec::new(),
+        ..Begin::default()
     };
     assert_eq!(cluster.forge(0, 1, &Frame::Begin(begin)), Ok(()));
     cluster.flush(1);
@@ -306,11 +301,7 @@ fn frames_that_break_the_protocol_are_errors_and_change_nothing() {
             partition: P,
             records: &records,
         },
-        Frame::Vote {
-            received: Sequence(1),
-            appended: Sequence(1),
-            synced: Sequence(1),
-        },
+        Frame::Vote(Vote::up_to(Sequence(1))),
     ];
     for frame in &frames {
         assert!(cluster.forge(0, 1, frame).is_err(), "{frame:?}");

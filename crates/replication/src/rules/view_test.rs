@@ -220,7 +220,7 @@ fn a_cut_alone_holds_the_vote_back() {
     let appended = |cluster: &Cluster| {
         let (_, up) = cluster.under_way(wire);
         let vote = up.iter().rev().find_map(|frame| match frame {
-            Frame::Vote { appended, .. } => Some(*appended),
+            Frame::Vote(vote) => Some(vote.appended),
             _ => None,
         });
         vote.unwrap_or_default()
@@ -243,13 +243,13 @@ fn nothing_committed_is_cut_whatever_a_primary_says() {
         partition: P,
         view: View(1),
         generation: 1,
-        is_learner: false,
         first: (View(0), Op(0)),
         last: Op(1),
         runs: vec![Run {
             view: View(1),
             first: Op(1),
         }],
+        ..Begin::default()
     };
     assert_eq!(cluster.forge(0, 1, &Frame::Begin(begin)), Ok(()));
     assert_eq!(cluster.brick(1).host.cut, []);
@@ -276,13 +276,13 @@ fn an_agreed_suffix_is_kept_to_its_last_record() {
         partition: P,
         view: View(1),
         generation: 1,
-        is_learner: false,
         first: (View(1), Op(1)),
         last: Op(3),
         runs: vec![Run {
             view: View(1),
             first: Op(1),
         }],
+        ..Begin::default()
     };
     assert_eq!(cluster.forge(0, 1, &Frame::Begin(begin)), Ok(()));
     assert_eq!(cluster.brick(1).host.cut, []);
@@ -313,10 +313,9 @@ fn a_view_that_follows_another_record_is_refused() {
         partition: P,
         view: View(2),
         generation: 1,
-        is_learner: false,
         first: (View(1), Op(1)),
         last: Op(1),
-        runs: Vec::new(),
+        ..Begin::default()
     };
     assert_eq!(cluster.forge(1, 0, &Frame::Begin(begin)), Ok(()));
     for (predecessor, last) in [((View(3), Op(1)), 1), ((View(1), Op(1)), 1)] {
@@ -401,13 +400,13 @@ fn only_the_primary_that_the_map_names_begins_a_view() {
             partition: P,
             view: View(1),
             generation,
-            is_learner: false,
             first: (View(1), Op(1)),
             last: Op(1),
             runs: vec![Run {
                 view: View(1),
                 first: Op(1),
             }],
+            ..Begin::default()
         })
     };
     // Another member of the same history, and the primary with another history.

@@ -83,7 +83,7 @@ fn event_of(frame: &Frame<'_>) -> Option<(&'static str, PartitionId)> {
         Frame::CopyDone { partition, .. } => ("CopyDone", *partition),
         Frame::Join { partition, .. } => ("Join", *partition),
         Frame::Refuse(refuse) => (name(refuse.reason), refuse.partition),
-        Frame::Message(_) | Frame::Ping | Frame::Pong | Frame::Vote { .. } => return None,
+        Frame::Message(_) | Frame::Ping | Frame::Pong | Frame::Vote(_) => return None,
     })
 }
 
