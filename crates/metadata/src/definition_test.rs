@@ -308,7 +308,7 @@ fn alterations_that_cannot_be_made_are_refused_with_what_to_do() {
         ),
         (
             with(|_| ()),
-            "TABLE ALTER 'default' names nothing to change; give DURABILITY, REPLICAS, MIN_IN_SYNC, MAXMEMORY, EVICT, PLACEMENT, NODES or PARTITION_BYTES"
+            "TABLE ALTER 'default' names nothing to change; give one of the attributes that TABLE HELP shows"
                 .to_owned(),
         ),
     ] {

@@ -121,7 +121,7 @@ pub enum Refusal {
     },
     /// An alteration that names no attribute.
     #[error(
-        "TABLE ALTER '{name}' names nothing to change; give DURABILITY, REPLICAS, MIN_IN_SYNC, MAXMEMORY, EVICT, PLACEMENT, NODES or PARTITION_BYTES"
+        "TABLE ALTER '{name}' names nothing to change; give one of the attributes that TABLE HELP shows"
     )]
     NothingToAlter {
         /// The table.
