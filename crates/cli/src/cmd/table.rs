@@ -114,7 +114,7 @@ enum Verb {
 }
 
 /// What a table is asked to be; what is left out keeps its default or its present value.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 struct Attributes {
     /// Where values live: ram or disk
     #[arg(long)]

@@ -2,16 +2,14 @@ use super::{Attributes, Verb};
 
 fn attributes() -> Attributes {
     Attributes {
-        medium: None,
         durability: Some("fsync".into()),
         replicas: Some(3),
         min_in_sync: Some(2),
-        partitions: None,
         maxmemory: Some("2gb".into()),
-        evict: None,
         placement: Some("ring:8".into()),
         nodes: Some("1,2".into()),
         partition_bytes: Some("default".into()),
+        ..Attributes::default()
     }
 }
 
