@@ -11,6 +11,7 @@ mod config;
 mod connection;
 mod identified;
 mod node;
+mod options;
 mod scan;
 mod server;
 mod table;

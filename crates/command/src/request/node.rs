@@ -1,5 +1,6 @@
 //! The subcommands of NODE and REBALANCE, which are Brickyard's own.
 
+use super::options::options;
 use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::table::CommandId;
@@ -120,13 +121,8 @@ impl RebalanceCommand {
 impl NodeOptions {
     fn parse(args: Args<'_>) -> Result<Self, ErrorReply> {
         let mut parsed = Self::default();
-        let mut options = args.from(3);
-        while let Some(option) = options.next() {
-            let shown = String::from_utf8_lossy(option).into_owned();
-            let value = options.next().map(String::from_utf8_lossy);
-            let value = value.ok_or_else(|| {
-                ErrorReply::new(format!("ERR option '{shown}' has no value after it"))
-            })?;
+        for option in options(args) {
+            let (shown, value) = option?;
             let is = |word: &str| shown.eq_ignore_ascii_case(word);
             if is("weight") {
                 let weight = value.parse().map_err(|_| {

@@ -10,6 +10,38 @@ const fn command(id: CommandId, name: &'static str, arity: i8, flags: u32) -> Sp
     Spec::new(id, name, arity, flags).of(CommandGroup::Server, 0)
 }
 
+// What TABLE CREATE and ALTER both take.
+const MEDIUM: Argument = Argument::one_of(
+    "medium",
+    &[Argument::word("ram", "RAM"), Argument::word("disk", "DISK")],
+)
+.token("MEDIUM")
+.optional();
+const DURABILITY: Argument = Argument::one_of(
+    "durability",
+    &[
+        Argument::word("memory", "MEMORY"),
+        Argument::word("log", "LOG"),
+        Argument::word("fsync", "FSYNC"),
+    ],
+)
+.token("DURABILITY")
+.optional();
+const REPLICAS: Argument = Argument::integer("replicas").token("REPLICAS").optional();
+const MIN_IN_SYNC: Argument = Argument::integer("copies").token("MIN_IN_SYNC").optional();
+const MAXMEMORY: Argument = Argument::string("bytes").token("MAXMEMORY").optional();
+const EVICT: Argument = Argument::one_of(
+    "evict",
+    &[Argument::word("none", "NONE"), Argument::word("lru", "LRU")],
+)
+.token("EVICT")
+.optional();
+const PLACEMENT: Argument = Argument::string("rule").token("PLACEMENT").optional();
+const NODES: Argument = Argument::string("nodes").token("NODES").optional();
+const PARTITION_BYTES: Argument = Argument::string("bytes")
+    .token("PARTITION_BYTES")
+    .optional();
+
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(CommandId::Request, "request", -2, flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::NO_MULTI).of(CommandGroup::Generic, 0)
     .docs("Executes a command that writes, once however often it is sent with this id; or returns the clock that ids \
@@ -34,74 +66,32 @@ pub(super) const COMMANDS: &[Spec] = &[
         .docs("Changes the attributes of a table.", "0.1.0", "O(1)")
         .arguments(&[
             Argument::string("name"),
-            Argument::one_of(
-                "medium",
-                &[Argument::word("ram", "RAM"), Argument::word("disk", "DISK")],
-            )
-            .token("MEDIUM")
-            .optional(),
-            Argument::one_of(
-                "durability",
-                &[
-                    Argument::word("memory", "MEMORY"),
-                    Argument::word("log", "LOG"),
-                    Argument::word("fsync", "FSYNC"),
-                ],
-            )
-            .token("DURABILITY")
-            .optional(),
-            Argument::integer("replicas").token("REPLICAS").optional(),
-            Argument::integer("copies").token("MIN_IN_SYNC").optional(),
-            Argument::string("bytes").token("MAXMEMORY").optional(),
-            Argument::one_of(
-                "evict",
-                &[Argument::word("none", "NONE"), Argument::word("lru", "LRU")],
-            )
-            .token("EVICT")
-            .optional(),
-            Argument::string("rule").token("PLACEMENT").optional(),
-            Argument::string("nodes").token("NODES").optional(),
-            Argument::string("bytes")
-                .token("PARTITION_BYTES")
-                .optional(),
+            MEDIUM,
+            DURABILITY,
+            REPLICAS,
+            MIN_IN_SYNC,
+            MAXMEMORY,
+            EVICT,
+            PLACEMENT,
+            NODES,
+            PARTITION_BYTES,
         ]),
         command(CommandId::TableCreate, "table|create", -3, ADMIN)
         .docs("Makes a table.", "0.1.0", "O(P) for P partitions")
         .arguments(&[
             Argument::string("name"),
-            Argument::one_of(
-                "medium",
-                &[Argument::word("ram", "RAM"), Argument::word("disk", "DISK")],
-            )
-            .token("MEDIUM")
-            .optional(),
-            Argument::one_of(
-                "durability",
-                &[
-                    Argument::word("memory", "MEMORY"),
-                    Argument::word("log", "LOG"),
-                    Argument::word("fsync", "FSYNC"),
-                ],
-            )
-            .token("DURABILITY")
-            .optional(),
-            Argument::integer("replicas").token("REPLICAS").optional(),
-            Argument::integer("copies").token("MIN_IN_SYNC").optional(),
+            MEDIUM,
+            DURABILITY,
+            REPLICAS,
+            MIN_IN_SYNC,
             Argument::string("partitions")
                 .token("PARTITIONS")
                 .optional(),
-            Argument::string("bytes").token("MAXMEMORY").optional(),
-            Argument::one_of(
-                "evict",
-                &[Argument::word("none", "NONE"), Argument::word("lru", "LRU")],
-            )
-            .token("EVICT")
-            .optional(),
-            Argument::string("rule").token("PLACEMENT").optional(),
-            Argument::string("nodes").token("NODES").optional(),
-            Argument::string("bytes")
-                .token("PARTITION_BYTES")
-                .optional(),
+            MAXMEMORY,
+            EVICT,
+            PLACEMENT,
+            NODES,
+            PARTITION_BYTES,
         ]),
         command(CommandId::TableDescribe, "table|describe", 3, flag::LOADING | flag::STALE)
         .docs("Returns a table's attributes and size.", "0.1.0", "O(P) for P partitions")
