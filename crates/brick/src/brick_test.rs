@@ -1,6 +1,6 @@
 use crate::accepted::Port;
 use crate::effect::Event;
-use crate::harness::{Node, log, with};
+use crate::harness::{Client, Node, log, with};
 use crate::users::{Grant, Rights, User};
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes};
 use std::time::Duration;
@@ -384,8 +384,8 @@ fn tables_are_apart_and_a_dropped_one_stays_dropped() {
     );
 }
 
-#[test]
-fn read_of_a_disk_that_hangs_ends_in_time() {
+/// A node whose values, after these requests and a restart, are in a sealed segment alone; and a client of it.
+fn restarted_on_disk(requests: &str) -> (Node, Client) {
     let attributes = TableAttributes {
         medium: Medium::Disk,
         maxmemory: Some(1),
@@ -393,11 +393,17 @@ fn read_of_a_disk_that_hangs_ends_in_time() {
     };
     let mut node = Node::new(1, attributes);
     let client = node.connect(0, Port::Node);
-    node.call(client, "SET k value");
+    node.call(client, requests);
     node.roll(0);
     node.settle();
     node.restart();
     let client = node.connect(0, Port::Node);
+    (node, client)
+}
+
+#[test]
+fn read_of_a_disk_that_hangs_ends_in_time() {
+    let (mut node, client) = restarted_on_disk("SET k value");
     assert_eq!(node.call(client, "GET k\nAPPEND k s"), "");
     node.advance(Duration::from_secs(4));
     assert_eq!(node.receive(client), "");
@@ -413,18 +419,7 @@ fn read_of_a_disk_that_hangs_ends_in_time() {
 
 #[test]
 fn disk_table_reads_values_back_and_keeps_the_order_on_a_key() {
-    let attributes = TableAttributes {
-        medium: Medium::Disk,
-        maxmemory: Some(1),
-        ..with(Durability::Log)
-    };
-    let mut node = Node::new(1, attributes);
-    let client = node.connect(0, Port::Node);
-    node.call(client, "SET k value\nSET other thing");
-    node.roll(0);
-    node.settle();
-    node.restart();
-    let client = node.connect(0, Port::Node);
+    let (mut node, client) = restarted_on_disk("SET k value\nSET other thing");
     assert_eq!(
         node.call(client, "GET k\nSET k new\nGET k\nGET other\nSTRLEN other"),
         ""
