@@ -7,7 +7,7 @@ use crate::users::Rights;
 use brickyard_command::{Args, ErrorReply, Spec, resolve, table::flag};
 
 /// What is wrong with a request whatever its command does.
-#[inline]
+#[inline(always)]
 pub(crate) fn check(
     connection: &mut Connection,
     spec: Option<&'static Spec>,

@@ -30,6 +30,7 @@ use std::sync::Arc;
 impl Brick {
     /// Takes note of something that happened outside.
     pub fn handle(&mut self, event: Event<'_>) {
+        self.core.replication().tell_applied();
         match event {
             Event::Appended { id, position } => self.on_appended(id, position),
             Event::AppendFailed { id, reason } => self.on_append_failed(id, &reason),
@@ -132,7 +133,7 @@ impl Brick {
         if let Some(committed) = committed {
             let bytes = committed.bytes.len();
             self.core.segments.reach(committed.position, bytes);
-            self.core.tables.apply_committed(&committed);
+            self.core.tables.apply_committed(&committed, false);
         }
         let core = &mut self.core;
         self.cleaner

@@ -76,8 +76,12 @@ impl<'a> Inspection<'a> {
                 view: it.status.view,
                 role: it.status.role,
                 serves_reads: it.status.serves_reads,
-                committed: replicator.committed(it.id),
-                last: replicator.last(it.id),
+                committed: replicator.committed(it.id).max(it.committed),
+                last: if it.is_ahead {
+                    (it.status.view, it.op)
+                } else {
+                    replicator.last(it.id)
+                },
                 damaged: it.gaps.damaged(),
             })
         })

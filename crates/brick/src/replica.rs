@@ -66,7 +66,8 @@ pub(crate) struct Replicas {
     pub(crate) was_leased: bool,
     /// Since when it has had none, if it had one.
     unleased_since: Option<Instant>,
-    /// Partitions of which ops were applied that the replicator has not heard of: it does before anything else.
+    /// Partitions of which ops were applied that the replicator has not heard of: it does before anything else happens to
+    /// it, and before an event asks it anything.
     pub(crate) ahead: Vec<PartitionId>,
     /// Writes whose clients are to be told that nobody knows.
     pub(crate) lost: Vec<Lost>,
@@ -252,7 +253,7 @@ impl Replication<'_> {
     }
 
     /// What partitions have applied that have neither a log nor another replica.
-    fn tell_applied(&mut self) {
+    pub(crate) fn tell_applied(&mut self) {
         for partition in self.replicas.ahead.drain(..) {
             if let Some(it) = self.tables.partition_mut(partition) {
                 it.is_ahead = false;
@@ -412,7 +413,11 @@ impl Replication<'_> {
         for (partition, op) in std::mem::take(&mut self.replicas.cleared) {
             self.raise_watermark(partition, op);
         }
-        self.replicate(Replicator::flush);
+        // What partitions without a log have applied is told when something else happens: a turn that changes nothing
+        // but them passes by all that replication keeps of each.
+        if !self.replicas.replicator().is_flushed() || self.tables.is_adopting() {
+            self.replicate(Replicator::flush);
+        }
     }
 
     /// Tombstones of the partition up to `op` are not here.

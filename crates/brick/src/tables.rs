@@ -204,10 +204,12 @@ impl Tables {
         Some(self.get(table)?.map.locate(key))
     }
 
-    /// Applies committed operations of one batch to their tables.
-    pub(crate) fn apply_committed(&mut self, committed: &Committed) {
+    /// Applies committed operations of one batch to their tables. Fresh are those whose keys were looked up here a moment ago.
+    pub(crate) fn apply_committed(&mut self, committed: &Committed, are_fresh: bool) {
         for group in committed.operations.chunks(AHEAD) {
-            self.look_ahead(group.iter());
+            if !are_fresh {
+                self.look_ahead(group.iter());
+            }
             for prepared in group {
                 self.apply(prepared, &committed.bytes, committed.position);
             }

@@ -248,7 +248,7 @@ impl<'a> View<'a> {
     }
 
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(mut self) -> Finished {
         if let Some(redirect) = self.redirect() {
             return Finished::with_redirect(redirect);

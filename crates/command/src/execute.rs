@@ -87,7 +87,7 @@ pub const fn is_data_command(id: CommandId) -> bool {
 /// # Panics
 /// If the request has fewer arguments than the command's arity says, or if the command is none of
 /// [`is_data_command`] (caller bugs).
-#[inline]
+#[inline(always)]
 pub fn execute<K: Keyspace>(
     id: CommandId,
     args: Args<'_>,

@@ -79,6 +79,12 @@ impl Replicator {
         self.settle();
     }
 
+    /// Whether a flush would do nothing: no other brick is known, and no partition has anything to be done.
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.links.peers.is_empty() && self.work.is_flushed()
+    }
+
     /// Ends a turn: what was prepared, decided and received since the last flush becomes frames.
     pub fn flush(&mut self) {
         self.assert_carried_out();

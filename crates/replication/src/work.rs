@@ -31,6 +31,14 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Whether a flush would find nothing of any partition.
+    pub(crate) fn is_flushed(&self) -> bool {
+        let lists = [&self.dirty, &self.due, &self.ready, &self.announced];
+        lists.iter().all(|list| list.is_empty())
+            && self.promotions.is_empty()
+            && self.pending_splits.is_empty()
+    }
+
     /// Whether something can commit is looked at when the current call is done.
     #[inline]
     pub(crate) fn make_ready(&mut self, it: &mut Partition) {

@@ -74,7 +74,7 @@ const fn writes_many(id: CommandId) -> bool {
 }
 
 /// Why a write is refused before it is looked at.
-#[inline]
+#[inline(always)]
 pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorReply> {
     let Some(state) = core.table(table) else {
         return Err(dropped_table());

@@ -106,6 +106,11 @@ impl Held {
 }
 
 impl Committing {
+    /// Whether the replicator has kept it.
+    pub(crate) const fn is_submitted(&self) -> bool {
+        self.is_submitted
+    }
+
     /// A whole run of which the replicator has kept nothing.
     pub(crate) const fn unsubmitted(partition: PartitionId, run: Run) -> Self {
         Self {

@@ -240,8 +240,9 @@ impl Replication<'_> {
         if committing.is_empty() {
             return;
         }
+        let are_fresh = committing.iter().all(|it| !it.is_submitted());
         if let Some(committed) = self.log.take_whole(committing) {
-            self.tables.apply_committed(&committed);
+            self.tables.apply_committed(&committed, are_fresh);
             for prepared in &committed.operations {
                 note_cleared(&mut self.replicas.cleared, self.tables, prepared);
             }

@@ -65,7 +65,7 @@ impl View<'_> {
     }
 
     /// The same, for a request with an id.
-    #[inline]
+    #[inline(always)]
     fn write_named(
         &mut self,
         location: Location,
