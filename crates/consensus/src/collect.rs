@@ -134,7 +134,7 @@ impl Consensus {
                     must_sync,
                 }));
             } else if let Some(latest) = self.pending_acks.latest() {
-                latest.library = Some(library);
+                // There is nothing of it to be stored: the library takes its number with the next one.
                 latest.held.append(&mut held);
             } else {
                 self.raft.on_persist_ready(library);
@@ -223,8 +223,8 @@ impl Consensus {
 
     pub(crate) fn settle_rounds(&mut self) {
         for state in std::mem::take(&mut self.raft.raft.read_states) {
-            let round = <[u8; 8]>::try_from(&state.request_ctx[..]).map_or(0, u64::from_le_bytes);
-            if let Some(token) = self.rounds.answered(round) {
+            let round = <[u8; 8]>::try_from(&state.request_ctx[..]).map(u64::from_le_bytes);
+            if let Some(token) = round.ok().and_then(|it| self.rounds.answered(it)) {
                 self.hand(ConsensusOutput::QuorumConfirmed(token));
             }
         }
@@ -272,3 +272,7 @@ fn outputs_of(messages: Vec<eraftpb::Message>) -> Vec<ConsensusOutput> {
     });
     sends.collect()
 }
+
+#[cfg(test)]
+#[path = "collect_test.rs"]
+mod collect_test;

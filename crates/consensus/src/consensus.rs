@@ -173,7 +173,6 @@ impl Consensus {
             return Err(Refused::TooLarge);
         }
         let proposed = self.raft.propose(Vec::new(), data);
-        self.settle();
         proposed.map_err(|_| Refused::Full)
     }
 
@@ -188,7 +187,6 @@ impl Consensus {
         let proposed = self
             .raft
             .propose_conf_change(change.encode(), change.library());
-        self.settle();
         proposed.map_err(|_| Refused::Full)
     }
 
@@ -219,7 +217,6 @@ impl Consensus {
             return Err(Refused::NotMember);
         }
         self.raft.transfer_leader(to);
-        self.settle();
         Ok(())
     }
 
@@ -313,7 +310,6 @@ impl Consensus {
     /// A message to a node could not be sent; what follows it is not sent blindly.
     pub fn report_unreachable(&mut self, id: u64) {
         self.raft.report_unreachable(id);
-        self.settle();
     }
 
     /// What became of a snapshot that was to be sent.
@@ -324,10 +320,10 @@ impl Consensus {
             SnapshotStatus::Failure
         };
         self.raft.report_snapshot(id, status);
-        self.settle();
     }
 
-    /// What has to be done after every input.
+    /// What has to be done after an input that may change the term, the leader or what a majority said, and after what
+    /// the library hands out. What a leader is asked to send changes none of them.
     pub(crate) fn settle(&mut self) {
         let core = &mut self.raft.raft;
         let timeout = chance::election_timeout(

@@ -48,3 +48,6 @@ pub use output::{ConsensusOutput, Persist};
 pub use refused::{Refused, Rejected};
 pub use state::{EntryKind, HardState, LogEntry, RecoverError, RecoveredState, Snapshot};
 pub use view::Progress;
+
+#[cfg(test)]
+mod fixture;
