@@ -200,7 +200,7 @@ impl Follower<'_> {
     /// The partition is in step on this stream: its votes cover it, as far as its log goes.
     pub(crate) fn step_in(&mut self, link: LinkId) {
         let mark = self.it.log.mark;
-        self.own.note(mark);
+        assert!(mark <= self.own.newest, "{mark} was not noted");
         if let Some(link) = self.links.get_mut(link) {
             link.receiver.refused.remove(&self.it.id);
             // Rule `a cut is a record`: the cut is in the log before the first vote of the view. So is everything

@@ -211,7 +211,6 @@ impl Follower<'_> {
             it.log.settled_mark = it.log.settled_mark.max(mark);
         }
         let mark = it.log.mark;
-        self.own.note(mark);
         if let Some(link) = self.links.get_mut(link) {
             let done = (mark, it.id, view, it.durability);
             link.receiver.done.push_back(done);

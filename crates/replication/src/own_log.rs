@@ -24,8 +24,8 @@ pub(crate) struct OwnLog {
     pub(crate) open: LogMark,
     pub(crate) appended: LogMark,
     pub(crate) synced: LogMark,
-    /// Of this batch and all before it is known whether they were appended or refused.
-    pub(crate) answered: LogMark,
+    /// The newest batch with anything of a partition that the log refused.
+    pub(crate) refused: LogMark,
     /// The newest batch that anything of this room is in.
     pub(crate) newest: LogMark,
     /// Partitions that wait for a batch to be appended, and to be synced.
@@ -126,7 +126,6 @@ impl OwnLog {
     pub(crate) fn on_appended(&mut self, upto: LogMark) -> Option<u32> {
         assert!(upto != LogMark::NEVER, "no batch has this mark");
         self.appended = self.appended.max(upto);
-        self.answered = self.answered.max(upto);
         pop_reached(&mut self.until_appended, self.appended)
     }
 
@@ -225,18 +224,18 @@ impl OwnLog {
     pub(crate) fn on_refused(&mut self, it: &mut Partition, from: LogMark, ready: &mut Ready) {
         assert!(it.log.mark >= from, "nothing of it was refused");
         if it.log.mark != LogMark::NEVER {
-            self.answered = self.answered.max(it.log.mark);
+            self.refused = self.refused.max(it.log.mark);
         }
         if it.log.baseline_mark >= from {
             it.log.is_baseline_due = true;
             it.log.baseline_mark = LogMark::NONE;
         }
+        if it.log.cut_mark >= from {
+            it.log.is_cut_due = true;
+            it.log.cut_mark = LogMark::NONE;
+        }
         if it.place.role == Role::Primary {
             mark_refused(it, from);
-            if it.log.cut_mark >= from {
-                it.log.is_cut_due = true;
-                it.log.cut_mark = LogMark::NONE;
-            }
         } else {
             forget_refused(it, from, ready);
         }
@@ -288,9 +287,6 @@ fn forget_refused(it: &mut Partition, from: LogMark, ready: &mut Ready) {
     let op = kept.max(it.log.restored.min(it.log.last.1));
     it.cut(op, ready);
     mark_refused(it, from);
-    if it.log.cut_mark >= from {
-        it.log.is_cut_due = true;
-    }
     if it.log.settled_mark >= from {
         // Something is applied that the log does not have: a full copy puts that right.
         it.log.clear_summary();
@@ -298,5 +294,4 @@ fn forget_refused(it: &mut Partition, from: LogMark, ready: &mut Ready) {
     let before = LogMark(from.0.saturating_sub(1));
     it.log.mark = it.log.mark.min(before);
     it.log.settled_mark = it.log.settled_mark.min(before);
-    it.log.cut_mark = it.log.cut_mark.min(before);
 }

@@ -183,7 +183,11 @@ impl Partition {
             return;
         }
         let upto = self.log.commit(count);
-        self.lead.unsent = self.lead.unsent.min(pending - count);
+        assert!(
+            self.lead.unsent <= pending - count,
+            "{} of {pending} were not sent, and {count} commit",
+            self.lead.unsent
+        );
         let partition = self.id;
         ready.push(Action::Commit { partition, upto });
     }

@@ -162,7 +162,7 @@ impl Replicator {
         it.is_none_or(|it| {
             // What was refused, and is not to be appended again, is over. To wait until something newer is appended could
             // be for ever: the brick may write nothing before this.
-            let is_over = it.retrying.is_none() && it.log.mark <= self.own.answered;
+            let is_over = it.retrying.is_none() && it.log.mark <= self.own.refused;
             let is_appended = it.log.mark == LogMark::NEVER || it.log.mark <= self.own.appended;
             let is_answered = is_appended || is_over;
             // What was found at the start and has not been written in the partition's name is all that there is of it.

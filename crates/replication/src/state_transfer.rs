@@ -118,7 +118,7 @@ impl Beginning<'_> {
         };
         let plan = plan(it, summary);
         let committed = it.log.committed;
-        let first = (it.log.view_at(committed).unwrap_or(View(0)), committed);
+        let first = (it.log.view_at(committed).unwrap_or_default(), committed);
         let start = CopyStart {
             partition: it.id,
             view: it.place.view,
