@@ -46,3 +46,15 @@ fn a_vote_rises_with_what_it_says_less_of() {
     assert!(is_ordered(3, 3, 3) && is_ordered(3, 2, 1));
     assert!(!is_ordered(3, 2, 3) && !is_ordered(2, 3, 1) && !is_ordered(1, 2, 2));
 }
+
+#[test]
+fn turns_that_wait_for_one_batch_are_kept_as_one() {
+    let mut receiver = Receiver {
+        mark: LogMark(5),
+        ..Receiver::default()
+    };
+    for sequence in 1..1000 {
+        receiver.on_sequence(Sequence(sequence));
+    }
+    assert_eq!(receiver.unvoted, [(Sequence(999), LogMark(5))]);
+}

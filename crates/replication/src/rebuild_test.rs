@@ -296,3 +296,31 @@ fn what_a_partition_ended_with_commits_and_the_rest_goes() {
         ((View(1), Op(2)), 0)
     );
 }
+
+/// Rule `log summaries begin at a baseline`.
+#[test]
+fn a_baseline_ends_what_damage_before_it_means() {
+    let lines = |is_damaged: bool| {
+        let mut rebuild: Rebuild<()> = Rebuild::default();
+        let read = |lines: &[Line], rebuild: &mut Rebuild<()>| {
+            for (kind, view, op, known, flags) in lines {
+                let mut header = header(*kind, P, *view, *op, *known);
+                header.flags = *flags;
+                let value = value_of(*kind, *view, *op);
+                rebuild.on_record(&header, &value, LogMark::NONE, (), &mut |_| {});
+            }
+        };
+        read(&[(PUT, 1, 1, 0, 0)], &mut rebuild);
+        rebuild.on_damage();
+        read(&[(Kind::Baseline, 1, 5, 5, 0)], &mut rebuild);
+        if is_damaged {
+            rebuild.on_damage();
+        }
+        // Op 6 was cut and is gone from the log, which op 7 shows.
+        read(&[(PUT, 1, 7, 5, 0), (Kind::Cut, 2, 5, 5, 0)], &mut rebuild);
+        let restored = rebuild.finish();
+        (restored.is_complete, restored.last)
+    };
+    assert_eq!(lines(false), (true, (View(1), Op(5))));
+    assert!(!lines(true).0, "damage behind it counts");
+}

@@ -274,3 +274,122 @@ fn an_eviction_is_asked_for_at_the_end_of_the_timeout_and_not_before() {
     ));
     assert!(is_asked_at(&mut cluster, timeout));
 }
+
+#[test]
+fn an_eviction_is_asked_for_in_every_partition_that_is_held_up() {
+    let mut cluster = Cluster::started(2, &[P, Q], &group(1, 0, &[1], &[]));
+    cluster.is_log_held[1] = true;
+    for partition in [P, Q] {
+        cluster.brick(0).put(partition, "k", "v").unwrap();
+    }
+    for _ in 0..55 {
+        cluster.pass(Duration::from_millis(100));
+        cluster.run();
+    }
+    let evict = |partition| Want::Evict {
+        partition,
+        view: View(1),
+        backup: cluster.replicas[1],
+    };
+    let (p, q) = (evict(P), evict(Q));
+    let asked = cluster.asked(0);
+    assert!(asked.contains(&p) && asked.contains(&q), "{asked:?}");
+}
+
+/// Rule `a primary accepts its view`.
+#[test]
+fn a_primary_that_accepted_a_newer_view_asks_for_no_eviction_in_the_older() {
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::started(2, &[P], &first);
+    cluster.is_log_held[1] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    let change = changing(&first, &group(2, 0, &[], &[]), &[1]);
+    cluster.brick(0).adopt(P, &change);
+    for _ in 0..60 {
+        cluster.pass(Duration::from_millis(100));
+        cluster.run();
+    }
+    assert_eq!(cluster.asked(0), []);
+}
+
+/// Neither is progress: that a stream comes, nor that its receiver refuses what comes on it.
+#[test]
+fn a_member_that_cannot_be_reached_and_then_refuses_holds_up_from_the_beginning_on() {
+    let mut cluster = Cluster::new(2);
+    cluster.brick(0).adopt(P, &group(1, 0, &[1], &[]));
+    let mut evicted_after = None;
+    for round in 1..=70 {
+        cluster.pass(Duration::from_millis(100));
+        cluster.flush(0);
+        if round < 30 {
+            cluster.requests.clear();
+        } else {
+            // Brick 1 has not heard of the partition.
+            cluster.run();
+        }
+        let asked = cluster.asked(0);
+        if evicted_after.is_none() && asked.iter().any(|it| matches!(it, Want::Evict { .. })) {
+            evicted_after = Some(round);
+        }
+    }
+    assert_eq!(cluster.brick(1).core.status(P).role, crate::Role::None);
+    let timeout = cluster.brick(0).core.config.eviction_timeout;
+    // It was seen to hold something up at the first tick.
+    let rounds = timeout.as_millis() / 100 + 1;
+    assert_eq!(evicted_after, Some(rounds));
+}
+
+#[test]
+fn a_commit_position_is_told_once_a_turn() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    cluster.wire(0, 1).is_held = true;
+    for value in ["1", "2"] {
+        cluster.brick(0).put(P, "k", value).unwrap();
+        cluster.run();
+    }
+    // Two turns of brick 1, of which each votes for one of the two: two commits in one turn of brick 0.
+    for _ in 0..2 {
+        while !matches!(cluster.under_way(0).0[0], Frame::Sequence { .. }) {
+            cluster.deliver_down(0).unwrap();
+        }
+        cluster.deliver_down(0).unwrap();
+        cluster.brick(1).sync();
+        cluster.flush(1);
+    }
+    for committed in [2, 3] {
+        while cluster.brick(0).committed(P) < committed {
+            assert!(!cluster.wires[0].up.is_empty(), "op {committed} commits");
+            cluster.deliver_up(0).unwrap();
+        }
+    }
+    cluster.flush(0);
+    let (down, _) = cluster.under_way(0);
+    let told: Vec<_> = down
+        .iter()
+        .filter_map(|frame| match frame {
+            Frame::Sequence { commits, .. } => Some(commits.iter().collect::<Vec<_>>()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [[(P, Op(3))]]);
+}
+
+#[test]
+fn what_is_in_no_log_commits_at_once_where_nobody_else_is() {
+    let mut cluster = Cluster::new(1);
+    cluster.brick(0).host.durability = Durability::Memory;
+    cluster.is_log_held[0] = true;
+    cluster.adopt(P, &group(1, 0, &[], &[]));
+    cluster.run();
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.flush(0);
+    assert_eq!(cluster.brick(0).get(P, "k").as_deref(), Some("v"));
+    // Or its owner does without the replicator, and says how far it is.
+    let brick = cluster.brick(0);
+    for upto in [5, 6] {
+        brick.with(|core| core.on_applied(P, Op(upto)));
+        assert_eq!((brick.last(P), brick.committed(P)), ((1, upto), upto));
+        assert_eq!(brick.core.next(P).unwrap().op, Op(upto + 1));
+    }
+}

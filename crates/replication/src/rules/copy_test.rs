@@ -5,7 +5,7 @@ use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, View};
 use std::time::Duration;
 
-fn promotion(view: u32) -> Want {
+pub(super) fn promotion(view: u32) -> Want {
     Want::Promote {
         partition: P,
         view: View(view),
@@ -14,7 +14,7 @@ fn promotion(view: u32) -> Want {
 }
 
 /// Brick 0 alone, with committed ops 2 to 4; then brick 1 becomes its learner and nothing is copied yet.
-fn joining() -> Cluster {
+pub(super) fn joining() -> Cluster {
     let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[], &[]));
     for key in ["a", "b", "c"] {
         cluster.brick(0).put(P, key, "old").unwrap();
@@ -27,7 +27,7 @@ fn joining() -> Cluster {
     cluster
 }
 
-fn copy_all(cluster: &mut Cluster) {
+pub(super) fn copy_all(cluster: &mut Cluster) {
     let asked = cluster.asked(0);
     for request in asked {
         if let Want::CatchUp { link, after, .. } = request {
@@ -380,6 +380,7 @@ fn another_generation_is_copied_in_full() {
     cluster.run();
     assert_eq!(cluster.brick(1).host.cleared, [P]);
     assert_eq!(cluster.brick(1).get(P, "k").as_deref(), Some("v"));
+    assert_eq!(cluster.brick(1).core.generation(P), 2);
     assert_eq!(cluster.asked(0), [promotion(7)]);
 }
 

@@ -118,3 +118,24 @@ fn what_was_acknowledged_of_a_half_binds_the_whole() {
     );
     assert!(cluster.brick(0).committed(WHOLE) > 3);
 }
+
+/// Rule `log summaries begin at a baseline`.
+#[test]
+fn whole_claims_nothing_once_the_log_has_refused_the_copies_of_a_half() {
+    let mut cluster = Cluster::started(2, &[Q], &group(1, 0, &[1], &[]));
+    for value in ["1", "2"] {
+        cluster.brick(0).put(Q, "q", value).unwrap();
+    }
+    cluster.adopt(P, &group(1, 0, &[], &[]));
+    cluster.brick(0).put(P, "p", "1").unwrap();
+    cluster.run();
+    cluster.is_log_held[1] = true;
+    cluster.adopt(P, &group(1, 0, &[], &[1]));
+    cluster.run();
+    assert!(merge(&mut cluster, 1, [2, 3]), "it has all that both had");
+    let brick = cluster.brick(1);
+    let batch = brick.host.end_batch();
+    brick.on_refused(batch);
+    let (_, summary) = brick.core.summaries().find(|it| it.0 == WHOLE).unwrap();
+    assert_eq!((summary.is_complete, summary.last.1), (false, Op(0)));
+}

@@ -357,3 +357,78 @@ fn messages_of_the_owner_go_both_ways_and_frames_of_a_stream_one_way() {
     assert!(send(1, &Frame::Ping) && send(0, &Frame::Pong));
     assert!(!send(0, &Frame::Ping) && !send(1, &Frame::Pong));
 }
+
+#[test]
+fn a_stream_that_takes_the_number_of_another_ends_it() {
+    let mut cluster = Cluster::started(2, &[P], &group(1, 0, &[1], &[]));
+    let (sender, receiver) = (cluster.replicas[0], cluster.replicas[1]);
+    let link = cluster.wire(0, 1).link;
+    let brick = cluster.brick(0);
+    brick.on_link(link, receiver, Direction::Outgoing, 7);
+    let brick = cluster.brick(1);
+    brick.on_link(link, sender, Direction::Incoming, 7);
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 2);
+}
+
+#[test]
+fn a_stream_that_ends_is_dialed_again_as_long_as_a_partition_wants_it() {
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::started(2, &[P], &first);
+    let peer = cluster.replicas[1];
+    let dials = |cluster: &mut Cluster| {
+        cluster.flush(0);
+        let asked = cluster.asked(0);
+        asked.iter().filter(|it| **it == Want::Dial(peer)).count()
+    };
+    cluster.disconnect(0, 1);
+    assert_eq!(cluster.brick(0).core.link_to(peer), None);
+    assert_eq!(dials(&mut cluster), 1, "at once");
+    cluster.connect(0, 1);
+    cluster.run();
+    let next = group(2, 0, &[], &[]);
+    cluster.brick(0).adopt(P, &changing(&first, &next, &[1]));
+    cluster.brick(0).adopt(P, &next);
+    cluster.disconnect(0, 1);
+    cluster.pass(Duration::from_secs(1));
+    assert_eq!(dials(&mut cluster), 0, "nobody wants it");
+}
+
+/// What follows a refusal is passed over, until the partition begins again.
+#[test]
+fn once_it_has_begun_again_a_partition_passes_over_nothing() {
+    let copy = Frame::CopyEnd {
+        partition: P,
+        view: View(1),
+        at: (View(1), Op(1)),
+    };
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::new(2);
+    cluster.brick(0).adopt(P, &first);
+    cluster.run();
+    let records = Frame::Copy {
+        partition: P,
+        records: &[],
+    };
+    assert_eq!(cluster.forge(0, 1, &records), Ok(()), "it was refused");
+    cluster.brick(1).adopt(P, &first);
+    cluster.run();
+    assert_eq!(cluster.brick(1).committed(P), 1);
+    assert!(cluster.forge(0, 1, &records).is_err());
+    assert!(cluster.forge(0, 1, &copy).is_err());
+    // A learner has begun again once it was asked what it has.
+    let first = group(1, 0, &[], &[1]);
+    let mut cluster = Cluster::new(2);
+    cluster.brick(0).adopt(P, &first);
+    cluster.run();
+    assert_eq!(cluster.forge(0, 1, &records), Ok(()), "it was refused");
+    cluster.brick(1).adopt(P, &first);
+    cluster.flush(1);
+    while !cluster.wires[0].up.is_empty() {
+        cluster.deliver_up(0).unwrap();
+    }
+    cluster.flush(0);
+    cluster.deliver_down(0).unwrap();
+    assert!(cluster.forge(0, 1, &records).is_err());
+}

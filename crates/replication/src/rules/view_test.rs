@@ -258,6 +258,8 @@ fn nothing_committed_is_cut_whatever_a_primary_says() {
     let reports = cluster.asked(1);
     assert!(matches!(reports[..], [Want::Report { .. }]), "{reports:?}");
     assert!(!cluster.brick(1).core.status(P).serves_reads);
+    let told = cluster.brick(1).host.changed.last().unwrap().1;
+    assert!(!told.serves_reads, "the owner reads by what it is told");
 }
 
 /// Rule `a cut is a record`.
@@ -431,4 +433,60 @@ fn a_group_names_whoever_has_a_part_in_it_or_in_its_change() {
     let named = |group: &Group| [0, 1, 2, 3, 4, 5].map(|it| names(group, replica(it)));
     assert_eq!(named(&first), [true, true, true, false, false, false]);
     assert_eq!(named(&next), [true, true, true, true, true, false]);
+}
+
+/// Rule `a primary accepts its view`.
+#[test]
+fn accepting_waits_for_unfinished_copies_too() {
+    let first = group(1, 0, &[], &[]);
+    let mut cluster = Cluster::started(2, &[P], &first);
+    for key in ["a", "b"] {
+        cluster.brick(0).put(P, key, "v").unwrap();
+    }
+    cluster.run();
+    cluster.does_copy = false;
+    let now = group(1, 0, &[], &[1]);
+    cluster.adopt(P, &now);
+    cluster.run();
+    let asked = cluster.asked(0);
+    let Want::CatchUp { link, after, .. } = asked[0] else {
+        panic!("{asked:?}");
+    };
+    cluster.is_log_held[1] = true;
+    cluster.copy(0, P, link, after, 1);
+    cluster.run();
+    // Nobody else is left: it is made the primary with what it has.
+    let brick = cluster.brick(1);
+    brick.adopt(P, &changing(&now, &group(2, 1, &[], &[]), &[0]));
+    assert_eq!(accepted(brick, 5), 0);
+    assert_eq!(brick.poll_request(), Some(Want::SyncLog));
+    let before = crate::LogMark(brick.host.batch.0 - 1);
+    brick.with(|core| core.on_synced(before));
+    assert_eq!(brick.core.accepted(), 0, "the copy is not in the log");
+    brick.sync();
+    assert_eq!(brick.core.accepted(), 5);
+}
+
+/// What was prepared and not sent when a view ends has no part in how the next one is counted.
+#[test]
+fn what_was_not_sent_yet_commits_in_the_next_view_or_is_cut() {
+    let first = group(1, 0, &[1], &[]);
+    let mut cluster = Cluster::started(2, &[P], &first);
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    let next = group(2, 0, &[], &[]);
+    cluster.brick(0).adopt(P, &changing(&first, &next, &[1]));
+    cluster.brick(0).adopt(P, &next);
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 3);
+    assert_eq!(cluster.brick(0).get(P, "k").as_deref(), Some("v"));
+    let mut cluster = Cluster::started(2, &[P], &first);
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    let next = group(2, 1, &[0], &[]);
+    cluster.adopt(P, &changing(&first, &next, &[]));
+    cluster.adopt(P, &next);
+    cluster.run();
+    assert_eq!(cluster.brick(0).host.cut, [(P, View(1), Op(2))]);
+    cluster.brick(1).put(P, "k", "w").unwrap();
+    cluster.run();
+    assert_eq!(cluster.brick(0).committed(P), 3);
 }
