@@ -388,6 +388,12 @@ fn what_was_accepted_is_kept_past_the_partition() {
     cluster.adopt(P, &group(3, 0, &[1], &[]));
     cluster.run();
     assert_eq!(cluster.brick(0).committed(P), 1, "no vote in view 3");
+    cluster.adopt(P, &group(4, 0, &[], &[1]));
+    cluster.run();
+    assert_eq!(cluster.brick(1).last(P), (0, 0), "nor anything of view 4");
+    cluster.adopt(P, &group(5, 0, &[], &[1]));
+    cluster.run();
+    assert_eq!(cluster.brick(1).last(P).0, 5);
 }
 
 /// Rule `members name an incarnation`.
