@@ -172,9 +172,11 @@ impl Window {
         self.known.len()
     }
 
-    /// Whether the id is known by this op.
-    pub(crate) fn has(&self, id: RequestId, op: Op) -> bool {
-        self.known.get(&id).is_some_and(|known| known.op == op)
+    /// Whether the id is known by this op and outcome. One that was cut and executed again, in a later view, may have got
+    /// the same op and another outcome: the record that was cut says nothing of it.
+    pub(crate) fn has(&self, id: RequestId, op: Op, outcome: Option<&[u8]>) -> bool {
+        let known = self.known.get(&id).filter(|known| known.op == op);
+        known.is_some_and(|known| known.outcome.bytes() == outcome)
     }
 
     pub(crate) fn floor(&self) -> u64 {

@@ -480,9 +480,36 @@ fn window_is_bounded_and_what_it_loses_counts_as_forgotten() {
         (PARTITION_MAX, PARTITION_MAX)
     );
     assert_eq!(window.floor(), first + 9);
-    assert!(!window.has(of(first + 9), Op(10)) && window.has(of(first + 10), Op(11)));
+    let ok = Some(&b"+OK\r\n"[..]);
+    assert!(!window.has(of(first + 9), Op(10), ok) && window.has(of(first + 10), Op(11), ok));
     partition.cut_requests(requests_known, Op(1000));
     assert_eq!(*requests_known, 1000 - 11);
     partition.drop_requests(requests_known);
     assert_eq!((*requests_known, id), (0, id));
+}
+
+/// A segment that has both goes: the cleaner moves the id of the one, and not of the other, whichever it comes to last.
+#[test]
+fn record_that_was_cut_says_nothing_of_the_request_that_was_executed_again() {
+    use super::*;
+    let (mut node, client) = alone(TableAttributes::default());
+    node.call(client, "SET k 1");
+    let core = &mut node.bricks[0].core;
+    let table = core.tables.index_named("default").unwrap();
+    let crate::core::Core { tables, unix, .. } = core;
+    let partitions = &mut tables.get_mut(table).unwrap().partitions;
+    let partition = partitions.iter_mut().flatten().next().unwrap();
+    let id = RequestId {
+        client: 9,
+        sequence: NOW,
+    };
+    let (all, op) = (&mut 0, Op(14));
+    let (cut, again) = (Some(&b":9\r\n"[..]), Some(&b":8\r\n"[..]));
+    partition.note_request(all, *unix, (id, op), cut);
+    assert!(partition.requests.as_ref().unwrap().has(id, op, cut));
+    partition.cut_requests(all, Op(13));
+    partition.note_request(all, *unix, (id, op), again);
+    let window = partition.requests.as_ref().unwrap();
+    assert!(window.has(id, op, again) && !window.has(id, op, cut));
+    assert!(!window.has(id, op, None) && !window.has(id, Op(13), again));
 }

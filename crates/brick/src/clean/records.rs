@@ -147,7 +147,7 @@ impl Mover<'_> {
         let Some(window) = &partition.requests else {
             return;
         };
-        if window.has(id, op) {
+        if window.has(id, op, record.outcome) {
             let header = Header {
                 view: record.header.view,
                 request: Some(id),
