@@ -50,6 +50,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         8_100_007_606,
         "an order of unknown outcome was carried out late, and the end came before it was taken back",
     ),
+    (
+        9_000_015_268,
+        "a pause within another ended that, but not for what it had held up: nothing was wrong but the fault",
+    ),
 ];
 
 #[test]

@@ -20,7 +20,8 @@ fn act(world: &mut World, random: &mut Random, _stage: u32) {
     let is_in_turn = random.one_in(2);
     let now = world.now();
     let machine = &mut world.cluster.machines[node];
-    machine.paused_until = now + length;
+    // One that begins within another does not end that: what the first has held up comes when that is over.
+    machine.paused_until = machine.paused_until.max(now + length);
     let now = machine.clocks.now(now);
     for side in machine.process.iter_mut().flat_map(|it| &mut it.bricks) {
         side.began = is_in_turn.then_some(now);
