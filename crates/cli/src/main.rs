@@ -55,9 +55,9 @@ enum Command {
     Rebalance(cmd::rebalance::Arguments),
     /// Measure a server: throughput, latency percentiles, refusals.
     Bench(cmd::bench::Arguments),
-    /// Make nodes fail under load, and checker what clients saw.
+    /// Make nodes fail under load, and check what clients saw.
     Torture(cmd::torture::Arguments),
-    /// Simulate whole clusters under failures, in virtual time, and checker them.
+    /// Simulate whole clusters under failures, in virtual time, and check them.
     Sim(cmd::sim::Arguments),
     /// Look into a data directory: list, verify, repair.
     Inspect(cmd::inspect::Arguments),
