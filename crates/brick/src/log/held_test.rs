@@ -40,8 +40,8 @@ const KEY: KeyRef = KeyRef {
     hash: KeyHash(5),
 };
 
-/// Puts a SET of a key into the batch that is being built, and closes that.
-fn append_put(log: &mut Log, runs: &mut Runs, op: u64, name: &[u8]) -> BatchId {
+/// The record of a SET, and what it does.
+fn put_of(op: u64, name: &[u8]) -> (Vec<u8>, Prepared) {
     let raw = record_of(Kind::Put, op, name);
     let find = |part: &[u8]| raw.windows(part.len()).position(|it| it == part).unwrap() as u32;
     let prepared = Prepared {
@@ -57,6 +57,12 @@ fn append_put(log: &mut Log, runs: &mut Runs, op: u64, name: &[u8]) -> BatchId {
         value_len: 5,
         is_void: false,
     };
+    (raw, prepared)
+}
+
+/// Puts a SET of a key into the batch that is being built, and closes that.
+fn append_put(log: &mut Log, runs: &mut Runs, op: u64, name: &[u8]) -> BatchId {
+    let (raw, prepared) = put_of(op, name);
     let record = log.hold_known(&raw, std::iter::once(prepared), VOTES);
     log.add_pending(P, runs, Op(op), record);
     log.take_batch(Instant(0)).unwrap().id
@@ -202,4 +208,77 @@ fn clear_that_was_appended_again_is_waited_for_as_before() {
     log.release(&committing);
     assert!(dependencies.iter().all(|it| log.meets(*it)));
     assert!(log.pending_clear(1, LocalPartition(0), P).is_none());
+}
+
+/// A batch with a record of each of two partitions, and their runs.
+fn batch_of_two(log: &mut Log, is_second_logged: bool) -> (BatchId, [(PartitionId, Runs); 2]) {
+    let runs = [(P, true), (PartitionId(8), is_second_logged)].map(|(partition, is_logged)| {
+        let votes = Votes {
+            partition,
+            is_logged,
+            ..VOTES
+        };
+        let mut runs = Runs::new();
+        let (raw, prepared) = put_of(1, b"name");
+        let record = log.hold_known(&raw, std::iter::once(prepared), votes);
+        log.add_pending(partition, &mut runs, Op(1), record);
+        (partition, runs)
+    });
+    let batch = log.take_batch(Instant(0)).unwrap().id;
+    (batch, runs)
+}
+
+fn commit_all(log: &Log, runs: &mut [(PartitionId, Runs)]) -> Vec<Committing> {
+    let mut committing = Vec::new();
+    for (partition, runs) in runs {
+        log.take_committed(*partition, runs, Op(1), &mut committing);
+    }
+    committing
+}
+
+#[test]
+fn batch_is_applied_as_it_is_if_all_of_it_commits() {
+    let mut log = Log::new();
+    let (batch, mut runs) = batch_of_two(&mut log, true);
+    appended(&mut log, batch);
+    let committing = commit_all(&log, &mut runs);
+    let committed = log.take_whole(&committing).unwrap();
+    assert_eq!(committed.position.segment, SegmentId(1));
+    assert_eq!(committed.operations.len(), 2);
+    log.release_whole(&committing, committed);
+    assert_eq!(log.bytes_held(), 0);
+    let partitions = [P, PartitionId(8)];
+    let dependencies = partitions.map(|it| super::super::dependency(batch, it));
+    assert!(dependencies.iter().all(|it| log.meets(*it)));
+}
+
+#[test]
+fn batch_is_not_applied_as_it_is_if_a_part_of_it_commits_or_is_elsewhere() {
+    let mut log = Log::new();
+    let (batch, mut runs) = batch_of_two(&mut log, true);
+    appended(&mut log, batch);
+    let committing = commit_all(&log, &mut runs[..1]);
+    assert!(log.take_whole(&committing).is_none(), "one waits");
+    log.release(&committing);
+    let committing = commit_all(&log, &mut runs[1..]);
+    assert!(log.take_whole(&committing).is_none(), "one has committed");
+    log.release(&committing);
+
+    let (batch, mut runs) = batch_of_two(&mut log, false);
+    appended(&mut log, batch);
+    let committing = commit_all(&log, &mut runs);
+    assert!(log.take_whole(&committing).is_none(), "one is in no log");
+    log.release(&committing);
+
+    let (first, mut runs) = batch_of_two(&mut log, true);
+    let again = refuse(&mut log, &mut runs[0].1, first, &[1]);
+    log.append_again(PartitionId(8), &mut runs[1].1, Op(1));
+    let second = log.take_batch(Instant(1)).unwrap().id;
+    for batch in [again, second] {
+        appended(&mut log, batch);
+    }
+    let committing = commit_all(&log, &mut runs);
+    assert!(log.take_whole(&committing).is_none(), "they are in two");
+    log.release(&committing);
+    assert_eq!(log.bytes_held(), 0);
 }

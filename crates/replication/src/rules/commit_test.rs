@@ -1,6 +1,6 @@
 use crate::fixture::{Cluster, P, Q, changing, group};
 use crate::frame::{Frame, Vote};
-use crate::{Sequence, Want};
+use crate::{LogMark, Sequence, Submitted, Want};
 use brickyard_types::{Durability, Op, View};
 use std::time::Duration;
 
@@ -392,4 +392,110 @@ fn what_is_in_no_log_commits_at_once_where_nobody_else_is() {
         assert_eq!((brick.last(P), brick.committed(P)), ((1, upto), upto));
         assert_eq!(brick.core.next(P).unwrap().op, Op(upto + 1));
     }
+}
+
+/// Brick 0 with a log of that durability; up to which batch it is synced, and up to which appended.
+fn with_log(
+    durability: Durability,
+    backups: &[usize],
+    learners: &[usize],
+) -> (Cluster, [LogMark; 2]) {
+    let mut cluster = Cluster::new(2);
+    for at in 0..2 {
+        cluster.brick(at).host.durability = durability;
+    }
+    cluster.adopt(P, &group(1, 0, backups, learners));
+    cluster.run();
+    cluster.brick(0).sync();
+    let synced = LogMark(cluster.brick(0).host.batch.0);
+    let brick = cluster.brick(0);
+    brick.with(|core| core.on_synced(synced));
+    let appended = LogMark(synced.0 + 1);
+    brick.with(|core| core.on_appended(appended));
+    assert_eq!(brick.committed(P), 1, "the view's start");
+    (cluster, [synced, appended])
+}
+
+/// Whether `count` records in that batch have committed by being submitted.
+fn submit(cluster: &mut Cluster, count: u32, mark: LogMark) -> bool {
+    let core = &mut cluster.brick(0).core;
+    let (before, last) = (core.committed(P), core.last(P).1);
+    let Submitted {
+        first,
+        is_committed,
+    } = core.on_prepared(P, count, mark);
+    assert_eq!(first, last.next());
+    let end = Op(last.0 + u64::from(count));
+    assert_eq!(core.last(P).1, end);
+    let committed = if is_committed { end } else { before };
+    assert_eq!(core.committed(P), committed);
+    is_committed
+}
+
+#[test]
+fn what_only_the_own_log_has_to_have_commits_when_it_is_submitted() {
+    let (mut cluster, [_, appended]) = with_log(Durability::Log, &[], &[]);
+    assert!(submit(&mut cluster, 1, appended));
+    assert!(submit(&mut cluster, 3, appended));
+    let (mut cluster, [synced, _]) = with_log(Durability::Fsync, &[], &[]);
+    assert!(submit(&mut cluster, 2, synced));
+}
+
+#[test]
+fn what_the_own_log_does_not_have_as_durably_as_asked_is_not_committed_when_it_is_submitted() {
+    let (mut cluster, [_, appended]) = with_log(Durability::Log, &[], &[]);
+    assert!(!submit(&mut cluster, 1, LogMark(appended.0 + 1)));
+    assert!(!submit(&mut cluster, 1, appended), "one before it waits");
+    let (mut cluster, [_, appended]) = with_log(Durability::Fsync, &[], &[]);
+    assert!(!submit(&mut cluster, 1, appended));
+}
+
+#[test]
+fn what_others_vote_for_is_not_committed_when_it_is_submitted() {
+    for (backups, learners) in [(&[1][..], &[][..]), (&[], &[1])] {
+        let (mut cluster, [_, appended]) = with_log(Durability::Log, backups, learners);
+        assert!(
+            !submit(&mut cluster, 1, appended),
+            "{backups:?} {learners:?}"
+        );
+    }
+    let (mut cluster, _) = with_log(Durability::Memory, &[], &[]);
+    assert!(
+        !submit(&mut cluster, 1, LogMark::NONE),
+        "its owner has not applied it"
+    );
+}
+
+/// Rule `leases count from the request`.
+#[test]
+fn nothing_commits_by_being_submitted_without_a_lease() {
+    let (mut cluster, [_, appended]) = with_log(Durability::Log, &[], &[]);
+    cluster.brick(0).core.lease(false);
+    assert!(!submit(&mut cluster, 1, appended));
+}
+
+/// Rule `a primary accepts its view`.
+#[test]
+fn nothing_commits_by_being_submitted_in_a_view_that_was_left() {
+    let (mut cluster, [_, appended]) = with_log(Durability::Log, &[], &[]);
+    let next = group(2, 1, &[], &[]);
+    let change = changing(&group(1, 0, &[], &[]), &next, &[0]);
+    cluster.brick(0).adopt(P, &change);
+    assert!(!submit(&mut cluster, 1, appended));
+}
+
+/// Rule `a primary accepts its view`.
+#[test]
+fn accepting_waits_for_the_sync_of_what_committed_by_being_submitted() {
+    let (mut cluster, [synced, appended]) = with_log(Durability::Log, &[], &[]);
+    assert!(submit(&mut cluster, 1, appended));
+    let brick = cluster.brick(0);
+    let change = changing(&group(1, 0, &[], &[]), &group(2, 0, &[], &[]), &[]);
+    brick.adopt(P, &change);
+    brick.with(|core| core.adopted(5));
+    assert_eq!(brick.poll_request(), Some(Want::SyncLog));
+    brick.with(|core| core.on_synced(synced));
+    assert_eq!(brick.core.accepted(), 0);
+    brick.with(|core| core.on_synced(appended));
+    assert_eq!(brick.core.accepted(), 5);
 }
