@@ -29,7 +29,7 @@ const CHECKERS: &[(&str, &Scenario)] = &[
 #[test]
 #[ignore = "run by cargo xtask sabotage"]
 fn sabotage_is_found() {
-    let misses = |(name, scenario): &(&str, &'static scenario::Scenario)| {
+    let misses = |(name, scenario): &(&str, &'static Scenario)| {
         let check = Checker {
             name,
             seeds_max: SEEDS_MAX,
