@@ -54,6 +54,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         9_000_015_268,
         "a pause within another ended that, but not for what it had held up: nothing was wrong but the fault",
     ),
+    (
+        9_000_098_684,
+        "a deletion was dropped by the cleaner before a copy that came behind it, and its key was back",
+    ),
 ];
 
 #[test]

@@ -8,7 +8,7 @@ use crate::log::{KeyRef, Log};
 use crate::retained::Mark;
 use crate::segments::Segments;
 use crate::tables::Tables;
-use brickyard_replication::Replicator;
+use brickyard_replication::{Replicator, Role};
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
 use brickyard_types::{Op, PartitionId, Position, SegmentId};
@@ -288,9 +288,7 @@ impl Mover<'_> {
     }
 
     fn move_tombstone(&mut self, table: usize, segment: SegmentId, header: &Header, key: &[u8]) {
-        let origin = header.origin.unwrap_or(segment);
         let is_superseded = header.kind == Kind::Delete && self.has_record(table, key);
-        let is_needed = self.segments.has_older(origin, segment) && !is_superseded;
         let owner = match header.kind {
             Kind::Clear => Some(header.partition),
             _ => self.tables.child(header.table, header.partition, key),
@@ -309,6 +307,16 @@ impl Mover<'_> {
             // It was cut. Moved, it would count as committed.
             return;
         }
+        // A copy of what it deletes may have come behind it: it is from then.
+        let active = self.segments.active();
+        let copied = if partition.status.role == Role::Learner {
+            active
+        } else {
+            partition.gaps.copied()
+        };
+        let origin = header.origin.unwrap_or(segment).max(copied);
+        let has_older = copied >= active || self.segments.has_older(origin, segment);
+        let is_needed = has_older && !is_superseded;
         if is_needed {
             self.move_bare(header, key, origin);
         } else if header.op > partition.gaps.watermark() {

@@ -336,7 +336,9 @@ impl Replication<'_> {
         }
         // Copies of a catch-up that came to nothing may be on their way to the log.
         self.log.disown(table as u32, former);
+        let copied = held.gaps.copied();
         held.gaps = Gaps::below(at);
+        held.gaps.note_copied(copied);
         held.clear = None;
         self.tables.drop_requests(&mut held);
         self.tables.note_removed();
@@ -355,6 +357,9 @@ impl Replication<'_> {
             if status.role == Role::Primary && (was.role, was.view) != (status.role, status.view) {
                 // What is pending now was prepared in an older view.
                 it.inherited = it.op;
+            }
+            if was.role == Role::Learner && status.role != Role::Learner {
+                it.gaps.note_copied(self.segments.active());
             }
             // Nobody will tell this brick's clients what became of their writes (rule
             // `an old primary knows no outcome`).

@@ -4,7 +4,7 @@
 //!
 //! Invariant: the watermark is lowered only to undo a pass of the cleaner that was given up.
 
-use brickyard_types::{Op, Position};
+use brickyard_types::{Op, Position, SegmentId};
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) struct Gaps {
     unreadable: Option<(Position, u64)>,
     /// Tombstones up to here may be missing from the log (rule `tombstones reach down to the watermark`).
     watermark: Op,
+    /// Up to this segment there may be copies that came behind deletions which they do not outlive.
+    copied: SegmentId,
 }
 
 impl Gaps {
@@ -55,6 +57,16 @@ impl Gaps {
         let before = self.watermark;
         self.watermark = before.max(op);
         before
+    }
+
+    /// Deletions are needed while there is a segment up to this one.
+    pub(crate) fn copied(&self) -> SegmentId {
+        self.copied
+    }
+
+    /// Copies have come, the last of them to this segment.
+    pub(crate) fn note_copied(&mut self, upto: SegmentId) {
+        self.copied = self.copied.max(upto);
     }
 
     /// The tombstones above `op` still stand where they stood.
@@ -121,6 +133,7 @@ impl Gaps {
             damaged: self.damaged.max(other.damaged),
             unreadable: None,
             watermark,
+            copied: self.copied.max(other.copied),
         }
     }
 }
