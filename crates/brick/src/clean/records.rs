@@ -307,7 +307,7 @@ impl Mover<'_> {
             // It was cut. Moved, it would count as committed.
             return;
         }
-        // A copy of what it deletes may have come behind it: it is from then.
+        // A copy of what it deletes may stand behind it, up to the segment `copied`: it is needed as if it stood there.
         let active = self.segments.active();
         let copied = if partition.status.role == Role::Learner {
             active
