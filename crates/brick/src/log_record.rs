@@ -96,7 +96,7 @@ impl LogRecord<'_> {
                 for entry in record::entries(record.value).map_while(Result::ok) {
                     let header = Header {
                         kind: entry.kind,
-                        flags: (record.header.flags & flag::MOVED) | entry.flags,
+                        flags: (record.header.flags & (flag::MOVED | flag::COPIED)) | entry.flags,
                         expires_at: entry.expires_at,
                         ..record.header
                     };

@@ -95,8 +95,10 @@ pub mod flag {
     pub const COMMITTED: u8 = 16;
     /// The reply to the request stands before the key.
     pub const OUTCOME: u8 = 32;
+    /// Another brick has copied this record here: a deletion of its key may stand before it.
+    pub const COPIED: u8 = 64;
     /// All bits this version knows.
-    pub const ALL: u8 = MOVED | RAW | REQUEST_ID | ORIGIN | COMMITTED | OUTCOME;
+    pub const ALL: u8 = MOVED | RAW | REQUEST_ID | ORIGIN | COMMITTED | OUTCOME | COPIED;
 }
 
 /// Longest reply that a record keeps.

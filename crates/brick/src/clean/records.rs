@@ -270,7 +270,7 @@ impl Mover<'_> {
             return;
         }
         let header = Header {
-            flags: header.flags | flag::MOVED,
+            flags: header.flags & !flag::COPIED | flag::MOVED,
             // One of a partition that was split is from now on its part's.
             partition: partition.id,
             request: None,
@@ -356,7 +356,7 @@ impl Mover<'_> {
     /// Appends a record that has no value once more, at the end of the log.
     fn move_bare(&mut self, header: &Header, key: &[u8], origin: SegmentId) {
         let header = Header {
-            flags: header.flags | flag::MOVED,
+            flags: header.flags & !flag::COPIED | flag::MOVED,
             request: None,
             origin: Some(origin),
             expires_at: None,

@@ -101,6 +101,9 @@ impl Ground<'_> {
         if header.flags & flag::MOVED == 0 {
             held.gaps.resume(position, header.op);
         }
+        if header.flags & flag::COPIED != 0 {
+            held.gaps.note_copied(position.segment);
+        }
         held.op = held.op.max(header.op);
         let hash = KeyHash(state.map.hasher().key_hash(key));
         let applied = match header.kind {

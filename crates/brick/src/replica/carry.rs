@@ -308,7 +308,7 @@ impl Replication<'_> {
             return Ok(());
         }
         let header = Header {
-            flags: record.header.flags | flag::MOVED,
+            flags: record.header.flags | flag::MOVED | flag::COPIED,
             committed: None,
             ..record.header
         };
