@@ -1,7 +1,8 @@
 use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
 use crate::cluster_harness::tables::{check, fill, replicated};
-use brickyard_types::{Durability, TableAttributes};
+use brickyard_types::record::Kind;
+use brickyard_types::{Durability, SegmentId, TableAttributes};
 use std::time::Duration;
 
 #[test]
@@ -234,4 +235,57 @@ fn deletions_are_forgotten_with_the_catch_up_that_they_were_kept_for() {
     cluster.hold_reads(1, false);
     cluster.settle();
     assert_eq!(tombstones(&mut cluster), 0);
+}
+
+/// A learner that has a deletion in the first segment of its log, and the copy of what it deletes in the second.
+fn learner_with_a_copy_behind_a_deletion() -> (Cluster, usize, String) {
+    let mut cluster = Cluster::new(4, replicated(2));
+    let learner = 3;
+    let key = cluster.key_at(0, 1);
+    let client = cluster.connect(0, Port::Node);
+    assert_eq!(cluster.call(client, &format!("SET {key} v")), "+OK");
+    cluster.hold_reads(0, true);
+    cluster.set_learners(&key, &[learner]);
+    cluster.settle();
+    // The backup does not vote yet: the learner has the deletion, and the primary copies what it deletes.
+    cluster.stick(1, true);
+    cluster.send(client, &format!("DEL {key}"));
+    let kinds = |cluster: &Cluster| {
+        let records = cluster.records(learner).into_iter();
+        let of_key = records.filter(|it| it.1 == key.as_bytes());
+        of_key.map(|it| it.0.kind).collect::<Vec<_>>()
+    };
+    cluster.turn_until(|cluster| kinds(cluster) == [Kind::Delete]);
+    cluster.roll(learner);
+    cluster.hold_reads(0, false);
+    cluster.turn_until(|cluster| kinds(cluster) == [Kind::Delete, Kind::Put]);
+    cluster.stick(1, false);
+    (cluster, learner, key)
+}
+
+/// Rule `tombstones reach down to the watermark`.
+#[test]
+fn deletion_outlives_a_copy_that_came_behind_it() {
+    let (mut cluster, learner, key) = learner_with_a_copy_behind_a_deletion();
+    cluster.settle();
+    let segments = cluster.segments(learner);
+    assert!(
+        !segments.contains(&1) && segments.contains(&2),
+        "{segments:?}"
+    );
+    cluster.kill_at_once([learner]);
+    cluster.restart(learner);
+    assert_eq!(cluster.keys_at(learner, &key), [""; 0]);
+}
+
+/// Rule `tombstones reach down to the watermark`.
+#[test]
+fn restart_knows_where_copies_stand() {
+    let (mut cluster, learner, key) = learner_with_a_copy_behind_a_deletion();
+    cluster.hold_reads(0, true);
+    cluster.kill_at_once([learner]);
+    cluster.restart(learner);
+    let id = cluster.partition_of(&key);
+    let held = cluster.brick(learner).core.tables.partition(id);
+    assert_eq!(held.unwrap().1.gaps.copied(), SegmentId(2));
 }
