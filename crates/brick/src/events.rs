@@ -133,6 +133,7 @@ impl Brick {
         if let Some(committed) = committed {
             let bytes = committed.bytes.len();
             self.core.segments.reach(committed.position, bytes);
+            self.core.tables.note_copied(&committed);
             self.core.tables.apply_committed(&committed, false);
         }
         let core = &mut self.core;

@@ -204,6 +204,26 @@ impl Tables {
         Some(self.get(table)?.map.locate(key))
     }
 
+    /// Copies that another brick has sent stand in the log.
+    pub(crate) fn note_copied(&mut self, copies: &Committed) {
+        let mut last = None;
+        for KeyRef {
+            table, partition, ..
+        } in copies.operations.iter().map(|it| it.key)
+        {
+            // They come partition by partition.
+            if last.replace((table, partition)) == Some((table, partition)) {
+                continue;
+            }
+            let held = self
+                .get_mut(table as usize)
+                .map(|it| it.partitions.iter_mut().flatten());
+            if let Some(held) = held.and_then(|mut held| held.find(|it| it.local == partition)) {
+                held.gaps.note_copied(copies.position.segment);
+            }
+        }
+    }
+
     /// Applies committed operations of one batch to their tables. Fresh are those whose keys were looked up here a moment ago.
     pub(crate) fn apply_committed(&mut self, committed: &Committed, are_fresh: bool) {
         for group in committed.operations.chunks(AHEAD) {

@@ -307,15 +307,15 @@ impl Mover<'_> {
             // It was cut. Moved, it would count as committed.
             return;
         }
-        // A copy of what it deletes may stand behind it, up to the segment `copied`: it is needed as if it stood there.
-        let active = self.segments.active();
-        let copied = if partition.status.role == Role::Learner {
-            active
-        } else {
-            partition.gaps.copied()
-        };
+        // A copy of what it deletes may stand behind it, up to the segment `copied`, or come yet: it is needed as if it
+        // stood there.
+        let is_learner = partition.status.role == Role::Learner;
+        let may_come = is_learner || self.log.concerns(table as u32, partition.local);
+        let copied = partition.gaps.copied();
         let origin = header.origin.unwrap_or(segment).max(copied);
-        let has_older = copied >= active || self.segments.has_older(origin, segment);
+        let has_older = may_come
+            || copied >= self.segments.active()
+            || self.segments.has_older(origin, segment);
         let is_needed = has_older && !is_superseded;
         if is_needed {
             self.move_bare(header, key, origin);

@@ -358,9 +358,6 @@ impl Replication<'_> {
                 // What is pending now was prepared in an older view.
                 it.inherited = it.op;
             }
-            if was.role == Role::Learner && status.role != Role::Learner {
-                it.gaps.note_copied(self.segments.active());
-            }
             // Nobody will tell this brick's clients what became of their writes (rule
             // `an old primary knows no outcome`).
             let has_pending = it.op > it.committed || it.clear.is_some();
