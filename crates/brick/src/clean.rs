@@ -21,7 +21,7 @@ mod records;
 use crate::append::BatchId;
 use crate::effect::Effect;
 use crate::executed::micros;
-use crate::log::{KeyRef, Log};
+use crate::log::{KeyRef, KeyRefHasher, Log};
 use crate::log_chunk::LogChunk;
 use crate::log_reader::LogReader;
 use crate::outside::Outside;
@@ -31,8 +31,10 @@ use crate::segments::{Segments, Usage};
 use crate::tables::Tables;
 use brickyard_types::record::Header;
 use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis};
+use hashbrown::HashSet;
 use records::Mover;
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::BuildHasherDefault;
 use std::time::Duration;
 
 /// Bytes of a segment that are looked at in one turn.
@@ -114,6 +116,11 @@ struct Move {
     record_at: u32,
 }
 
+/// Keys whose record was appended again, before the table is pointed there. A segment can have one record several times (it
+/// was copied here more than once), and the table, which knows the segment alone of a value in memory, says of each that it
+/// is live: moved all together, they would be moved for ever. Of two keys with one hash the second waits for another pass.
+type Moving = HashSet<KeyRef, BuildHasherDefault<KeyRefHasher>>;
+
 /// A segment that had nothing live, and has been looked through: it goes once this batch is synced.
 #[derive(Debug)]
 struct Leaving {
@@ -151,6 +158,8 @@ pub(crate) struct Cleaner {
     reader: LogReader,
     /// Moves of batches that are not appended yet, in order.
     moves: VecDeque<Moved>,
+    /// Keys of those moves.
+    moving: Moving,
     /// Of the segment at hand.
     pass: Pass,
     /// In the order in which they will go.
@@ -190,6 +199,7 @@ impl Cleaner {
             return;
         }
         self.moves.clear();
+        self.moving.clear();
         self.back_off = BACK_OFF_TICKS;
         self.abandon_pass(tables);
     }
@@ -206,6 +216,7 @@ impl Cleaner {
     /// and what was moved out of them is there twice.
     pub(crate) fn abandon(&mut self, tables: &mut Tables, segments: &mut Segments) {
         self.moves.clear();
+        self.moving.clear();
         self.abandon_pass(tables);
         while let Some(last) = self.leaving.pop_back() {
             lower_horizons(tables, &last.raised);
@@ -323,6 +334,7 @@ impl Cleaner {
             log: replication.log,
             segments: replication.segments,
             replicator: replication.replicas.replicator(),
+            moving: &mut self.moving,
             pass,
             sorted: &mut sorted,
         };
@@ -448,6 +460,7 @@ impl Cleaner {
             record_at,
         } in moves
         {
+            self.moving.remove(&key);
             let Some(state) = tables.get_mut(key.table as usize) else {
                 continue;
             };

@@ -54,6 +54,27 @@ fn live_records_are_moved_and_survive_a_restart() {
 }
 
 #[test]
+fn record_that_a_segment_has_twice_is_moved_once() {
+    // As after a second copy of a partition. Moved both, they would be both moved again, for ever.
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k once");
+    node.logs[0].bytes.extend_from_within(..);
+    let sealed = node.logs[0].bytes.len();
+    node.roll(0);
+    clean(&mut node, 3);
+    assert_eq!(segments(&node), []);
+    let active = String::from_utf8_lossy(&node.logs[0].bytes[sealed..]);
+    assert_eq!(active.matches("once").count(), 1);
+    // The key may be moved again.
+    node.roll(0);
+    clean(&mut node, 3);
+    assert_eq!(segments(&node), []);
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "GET k"), "$4 once");
+}
+
+#[test]
 fn deleted_key_does_not_come_back_with_a_copy_made_while_it_was_deleted() {
     // Rule `tombstones reach down to the watermark`: the copy would stand in the log behind the tombstone.
     let (mut node, client) = node(Durability::Log);

@@ -58,6 +58,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         9_000_098_684,
         "a deletion was dropped by the cleaner before a copy that came behind it, and its key was back",
     ),
+    (
+        9_200_009_278,
+        "a record that a segment had several times was moved to the next one several times, for ever",
+    ),
 ];
 
 #[test]

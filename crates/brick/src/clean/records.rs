@@ -1,6 +1,6 @@
 //! What the cleaner does with each record of a segment: leaves it behind, or appends it again.
 
-use super::{Move, Pass, Sorted};
+use super::{Move, Moving, Pass, Sorted};
 use crate::baselines::{append_mark, append_own_baseline};
 use crate::catch_up::is_from;
 use crate::executed::{self, header_of};
@@ -20,6 +20,7 @@ pub(super) struct Mover<'a> {
     pub(super) log: &'a mut Log,
     pub(super) segments: &'a mut Segments,
     pub(super) replicator: &'a Replicator,
+    pub(super) moving: &'a mut Moving,
     pub(super) pass: &'a mut Pass,
     pub(super) sorted: &'a mut Sorted,
 }
@@ -266,7 +267,7 @@ impl Mover<'_> {
         // that operation has committed.
         let is_changing =
             partition.clear.is_some() || self.log.pending(key_ref, partition.id, key).is_some();
-        if !is_live || is_changing {
+        if !is_live || is_changing || !self.moving.insert(key_ref) {
             return;
         }
         let header = Header {
