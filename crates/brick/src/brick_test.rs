@@ -2,7 +2,7 @@ use crate::accepted::Port;
 use crate::effect::Event;
 use crate::harness::{Client, Node, log, with};
 use crate::users::{Grant, Rights, User};
-use brickyard_types::{Durability, Eviction, Medium, TableAttributes};
+use brickyard_types::{Durability, Eviction, Medium, TableAttributes, UnixMillis};
 use std::time::Duration;
 
 #[test]
@@ -298,10 +298,22 @@ fn expired_key_is_gone_when_its_removal_has_committed() {
     assert_eq!(node.call(client, "GET k"), "$1 v");
     node.logs[0].is_held = true;
     node.now = node.now + Duration::from_millis(100);
-    node.unix = brickyard_types::UnixMillis(node.unix.0 + 100);
+    node.unix = UnixMillis(node.unix.0 + 100);
     assert_eq!(node.call(client, "GET k"), "");
     node.append(0);
     assert_eq!(node.receive(client), "$-1");
+}
+
+/// Rule `only the primary expires keys`.
+#[test]
+fn value_lives_through_its_last_millisecond() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.call(client, "SET k v PX 100\nSET l v PX 100");
+    node.unix = UnixMillis(node.unix.0 + 100);
+    assert_eq!(node.call(client, "GET k\nPTTL k\nAPPEND k w"), "$1 v :0 :2");
+    node.unix = UnixMillis(node.unix.0 + 1);
+    assert_eq!(node.call(client, "GET k\nAPPEND l w"), "$-1 :1");
 }
 
 /// Rule `removals name what they remove`.
@@ -312,7 +324,7 @@ fn expiry_does_not_eat_a_value_that_is_being_written() {
     let (writer, reader) = (node.connect(0, Port::Node), node.connect(0, Port::Node));
     node.call(writer, "SET k old PX 100");
     node.logs[0].is_held = true;
-    node.unix = brickyard_types::UnixMillis(node.unix.0 + 200);
+    node.unix = UnixMillis(node.unix.0 + 200);
     node.call(writer, "SET k new");
     node.call(reader, "GET k");
     node.append(0);
@@ -349,6 +361,19 @@ fn flush_clears_also_what_is_on_its_way_and_nothing_after_it() {
     node.restart();
     let client = node.connect(0, Port::Node);
     assert_eq!(node.call(client, "MGET a b c"), "*3 $-1 $-1 $1 3");
+}
+
+#[test]
+fn what_is_written_behind_a_flush_is_seen_while_both_are_on_their_way() {
+    let mut node = log();
+    node.logs[0].is_held = true;
+    let clients = [(); 2].map(|()| node.connect(0, Port::Node));
+    assert_eq!(node.call(clients[0], "FLUSHDB"), "");
+    assert_eq!(node.call(clients[1], "SET k 1\nAPPEND k 2\nGET k"), "");
+    node.logs[0].is_held = false;
+    node.settle();
+    assert_eq!(node.receive(clients[0]), "+OK");
+    assert_eq!(node.receive(clients[1]), "+OK :2 $2 12");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::accepted::Port;
 use crate::harness::{Client, Node};
+use brickyard_types::record::{self, Header, Kind, flag};
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
 
@@ -72,6 +73,75 @@ fn record_that_a_segment_has_twice_is_moved_once() {
     node.restart();
     let client = node.connect(0, Port::Node);
     assert_eq!(node.call(client, "GET k"), "$4 once");
+}
+
+#[test]
+fn record_that_is_moved_has_its_expiry() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k v PX 60000");
+    node.roll(0);
+    clean(&mut node, 3);
+    assert_eq!(segments(&node), []);
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    assert_eq!(node.call(client, "PTTL k"), ":59700");
+}
+
+/// The deletions in the active segment: of which key, where they were first written, and whether they count as moved.
+fn deletions(node: &Node, from: usize) -> Vec<(String, Option<SegmentId>, bool)> {
+    let (mut at, bytes) = (from, &node.logs[0].bytes);
+    let mut found = Vec::new();
+    while at < bytes.len() {
+        let record = record::decode(&bytes[at..]).unwrap();
+        let Header {
+            kind,
+            flags,
+            origin,
+            ..
+        } = record.header;
+        if kind == Kind::Delete {
+            let key = String::from_utf8_lossy(record.key).into_owned();
+            found.push((key, origin, flags & flag::MOVED != 0));
+        }
+        at += record.len;
+    }
+    found
+}
+
+/// Rules `pending records are live` and `tombstones reach down to the watermark`.
+#[test]
+fn deletion_is_moved_as_one_from_where_it_was_first() {
+    let (mut node, client) = node(Durability::Log);
+    // The first segment stays, so that deletions are needed.
+    node.call(client, "MSET {t}a 1 {t}b 1");
+    let last = node.logs[0].bytes.len() - 1;
+    node.logs[0].bytes[last] ^= 1;
+    node.roll(0);
+    clean(&mut node, 3);
+    // One of which the key has a record: it was replaced, or cut, and moved it would count as committed.
+    node.call(client, "DEL {t}a\nDEL {t}b\nSET {t}b 2");
+    for _ in 0..2 {
+        node.roll(0);
+        let sealed = node.logs[0].bytes.len();
+        clean(&mut node, 10);
+        assert_eq!(segments(&node), [1]);
+        let wanted = ("{t}a".to_owned(), Some(SegmentId(2)), true);
+        assert_eq!(deletions(&node, sealed), [wanted]);
+    }
+}
+
+/// Rule `tombstones reach down to the watermark`.
+#[test]
+fn watermark_outlives_its_segment() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k v\nDEL k");
+    for _ in 0..2 {
+        node.roll(0);
+        clean(&mut node, 3);
+        assert_eq!(segments(&node), []);
+    }
+    node.restart();
+    assert_eq!(node.bricks[0].horizons().len(), 1);
 }
 
 #[test]

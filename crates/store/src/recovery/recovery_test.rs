@@ -217,6 +217,26 @@ fn mark_in_a_later_segment_counts() {
     );
 }
 
+/// A process that dies tears the end of the last segment alone: a record that is short at the end of an earlier one was
+/// whole once.
+#[test]
+fn short_record_before_another_segment_is_damage_while_the_page_cache_is_intact() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    let positions = log.fill(1, 20);
+    drop(log);
+    let in_first = |it: &&Position| it.segment == SegmentId(1);
+    let last = *positions.iter().filter(in_first).next_back().unwrap();
+    assert_ne!(Some(&last), positions.last());
+    let content = disk.content("000001.seg").unwrap();
+    disk.put("000001.seg", &content[..last.offset as usize + 50]);
+    let log = Log::open(&disk, config());
+    assert_eq!(log.ops().len(), 19, "all but the short one");
+    assert!(log.report().torn.is_none());
+    let damage = log.report().damages.first();
+    assert_eq!(damage.map(|it| it.offset), Some(last.offset));
+}
+
 #[test]
 fn tail_lost_between_two_whole_records_is_seen() {
     // The file of segment 1 ends with a whole record, but not with the last one of it.
