@@ -10,6 +10,9 @@
 //!   `log summaries begin at a baseline`). Consecutive is meant by number: while a catch-up ran, the stream's records
 //!   were written before the baseline that they follow.
 //! - Moved and copied records (flag `MOVED`) are committed, are no part of any run, and survive a `Cut`.
+//! - The cleaner removes a `Cut`, and the start of its view, before what they cut, where a baseline behind them says as much. So
+//!   what comes before a view of which there is no start waits for that baseline, which has the views of all ops; and what
+//!   contradicts a baseline was cut.
 //!
 //! Not here: what the records do to the table, and which of two records of a key is newer (`brick`).
 
@@ -36,6 +39,10 @@ pub struct Rebuild<P> {
     /// The highest op of what was moved or copied.
     moved: Op,
     suffix: VecDeque<SuffixEntry<P>>,
+    /// Up to here the suffix comes before a newer view whose beginning is not in the log any more: it may have been cut.
+    doubtful: Op,
+    /// The newest view of which there was a record.
+    newest: View,
     history: History,
     generation: u32,
     watermark: Op,
@@ -54,6 +61,8 @@ impl<P> Default for Rebuild<P> {
             committed: Op(0),
             moved: Op(0),
             suffix: VecDeque::new(),
+            doubtful: Op(0),
+            newest: View(0),
             history: History::default(),
             generation: 0,
             watermark: Op(0),
@@ -86,6 +95,13 @@ impl<P> Rebuild<P> {
             return;
         }
         self.has_begun |= header.kind != Kind::Watermark;
+        let begins = matches!(header.kind, Kind::ViewStart | Kind::Cut | Kind::Baseline);
+        if header.view > self.newest && header.kind != Kind::Watermark {
+            self.newest = header.view;
+            if !begins {
+                self.doubtful = self.last.1;
+            }
+        }
         match header.kind {
             Kind::Drop => {
                 *self = Self {
@@ -154,13 +170,34 @@ impl<P> Rebuild<P> {
 
     fn commit(&mut self, op: Op, apply: &mut dyn FnMut(SuffixEntry<P>)) {
         self.committed = self.committed.max(op);
-        while let Some(entry) = self.suffix.pop_front() {
-            if entry.op > self.committed {
-                self.suffix.push_front(entry);
-                break;
-            }
-            apply(entry);
+        let (doubtful, committed) = (self.doubtful, self.committed);
+        let first = self.suffix.partition_point(|it| it.op <= doubtful);
+        let end = self.suffix.partition_point(|it| it.op <= committed);
+        if first < end {
+            self.suffix.drain(first..end).for_each(apply);
         }
+    }
+
+    /// No baseline tells any more what of the suffix was cut. Then it counts: where others have more of the partition it is
+    /// copied from them, since what has committed reaches beyond what this log holds.
+    pub fn end_doubts(&mut self, apply: &mut dyn FnMut(SuffixEntry<P>)) {
+        self.doubtful = Op(0);
+        self.commit(Op(0), apply);
+    }
+
+    /// What of the suffix has another view than the baseline says was cut; the rest of it up to there has committed.
+    fn settle(&mut self, baseline: &Baseline, apply: &mut dyn FnMut(SuffixEntry<P>)) {
+        let history = History::new(&baseline.runs);
+        self.suffix.retain(|it| {
+            let view = history.view_at(it.op);
+            it.view > baseline.view || view.is_none_or(|view| view == it.view)
+        });
+        let end = self.suffix.partition_point(|it| it.op <= baseline.op);
+        self.suffix.drain(..end).for_each(&mut *apply);
+        if self.doubtful <= baseline.op {
+            self.doubtful = Op(0);
+        }
+        self.commit(baseline.op, apply);
     }
 
     fn on_cut(&mut self, header: &Header, apply: &mut dyn FnMut(SuffixEntry<P>)) {
@@ -208,7 +245,7 @@ impl<P> Rebuild<P> {
             self.on_damage();
             return;
         };
-        self.commit(baseline.op, apply);
+        self.settle(&baseline, apply);
         if baseline.generation == self.baseline.generation && baseline.op <= self.baseline.op {
             return;
         }
@@ -261,6 +298,7 @@ impl<P> Rebuild<P> {
     /// The partition was split or merged here: everything up to `upto` has committed, and what is left of the suffix counts
     /// for nothing.
     pub fn end_at(&mut self, upto: Op, apply: &mut dyn FnMut(SuffixEntry<P>)) {
+        self.end_doubts(apply);
         self.commit(upto, apply);
         self.suffix.clear();
         if self.committed < self.last.1 {

@@ -152,6 +152,73 @@ fn what_is_missing_behind_a_cut_is_not_missed() {
     );
 }
 
+/// The cleaner has removed the second view's start and its cut, which a baseline behind them says as well, and not what they
+/// cut: the third record of the first view.
+#[test]
+fn what_was_cut_does_not_come_back_when_its_cut_was_cleaned_away() {
+    let lines = [
+        (PUT, 1, 1, 0, 0),
+        (PUT, 1, 2, 1, 0),
+        (PUT, 1, 3, 1, 0),
+        (PUT, 2, 5, 4, 0),
+        (PUT, 2, 6, 5, 0),
+    ];
+    let read = |lines: &[Line], first: u64| {
+        let mut rebuild = Rebuild::default();
+        let mut applied = Vec::new();
+        let mut apply = |entry: SuffixEntry<()>| applied.push((entry.view.0, entry.op.0));
+        for (kind, view, op, known, _) in lines {
+            let header = header(*kind, P, *view, *op, *known);
+            rebuild.on_record(&header, b"", LogMark::NONE, (), &mut apply);
+        }
+        let runs = [(1, 1), (2, first)].map(|(view, first)| Run {
+            view: View(view),
+            first: Op(first),
+        });
+        let baseline = Baseline {
+            generation: 1,
+            view: View(2),
+            op: Op(5),
+            runs: runs.to_vec(),
+        };
+        let mut value = Vec::new();
+        baseline.encode(&mut value);
+        let header = header(Kind::Baseline, P, 2, 5, 5);
+        rebuild.on_record(&header, &value, LogMark::NONE, (), &mut apply);
+        let restored = rebuild.finish();
+        (applied, restored.last.1.0, restored.is_complete)
+    };
+    let (applied, last, is_complete) = read(&lines, 3);
+    assert_eq!(applied, [(1, 1), (2, 5), (1, 2)], "the third was cut");
+    assert_eq!((last, is_complete), (6, true));
+    // It was not, if the second view begins behind it.
+    let (applied, ..) = read(&lines, 4);
+    assert_eq!(applied, [(1, 1), (2, 5), (1, 2), (1, 3)]);
+    // The records of the second view may be gone as well.
+    let (applied, ..) = read(&lines[..3], 3);
+    assert_eq!(applied, [(1, 1), (1, 2)]);
+}
+
+/// There are others that have more, or nobody has: either way what was read counts.
+#[test]
+fn what_may_have_been_cut_counts_where_no_baseline_tells() {
+    let mut rebuild = Rebuild::default();
+    let mut applied = Vec::new();
+    let mut apply = |entry: SuffixEntry<()>| applied.push((entry.view.0, entry.op.0));
+    for (view, op, known) in [(1, 1, 0), (1, 2, 0), (2, 5, 4)] {
+        let header = header(PUT, P, view, op, known);
+        rebuild.on_record(&header, b"", LogMark::NONE, (), &mut apply);
+    }
+    rebuild.end_doubts(&mut apply);
+    let restored = rebuild.finish();
+    assert_eq!(applied, [(1, 1), (1, 2)]);
+    assert_eq!(
+        (restored.last, restored.committed),
+        ((View(1), Op(2)), Op(4))
+    );
+    assert!(!restored.is_complete);
+}
+
 /// A copy that was not finished is begun anew: what had committed by then is not here.
 #[test]
 fn a_cut_below_what_has_committed_makes_nothing_whole() {

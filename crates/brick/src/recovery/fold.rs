@@ -219,6 +219,7 @@ impl Fold {
 
     /// All is read.
     pub(crate) fn end(mut self, ground: &mut Ground<'_>) -> Vec<Rebuilt> {
+        self.end_doubts(ground);
         self.end_damaged(ground);
         let held = self.take_halves(ground);
         let wholes = self.take_wholes(ground.tables);
@@ -269,6 +270,17 @@ impl Fold {
             }
         }
         all
+    }
+
+    /// No baseline comes any more.
+    fn end_doubts(&mut self, ground: &mut Ground<'_>) {
+        let mut committed = Vec::new();
+        for rebuild in self.rebuilds.values_mut() {
+            rebuild.end_doubts(&mut |entry| committed.push(entry.payload));
+        }
+        for kept in &committed {
+            put_back(ground, kept);
+        }
     }
 
     /// Of a partition that has no other replica, whatever was read counts, behind what is unreadable too: nobody else can
