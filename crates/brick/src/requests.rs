@@ -364,7 +364,7 @@ impl Requests {
     }
 
     fn enter(&mut self, mut request: Request, state: State) -> usize {
-        request.has_waited |= !matches!(state, State::Remote(_));
+        request.has_waited = true;
         for place in places(&request, state) {
             self.orders.enter(request.order, place);
         }

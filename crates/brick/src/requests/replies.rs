@@ -4,8 +4,8 @@
 //!      first when it may leave; of both, those whose time is up, to be answered with an unknown outcome.
 //!
 //! What a request waits for that was executed as it came ends with its batch (`Log::give_up`): that is no younger than the
-//! request. One that waited for a view, or for a value, may rest on what was prepared when it had waited for long, also by
-//! others; and may itself have been prepared with what has time left (rule `only the primary expires keys`).
+//! request. One that waited for a view, for a value, or for another brick that did not answer, may rest on what was prepared
+//! when it had waited for long, also by others; and may itself have been prepared with what has time left (rule `only the primary expires keys`).
 
 use crate::output::{CommitDependency, Lost, Meets};
 use crate::request::Origin;
