@@ -288,13 +288,8 @@ impl Brick {
         let is_local = member.node == self.core.shared.identity.node;
         let deadline = deadline.filter(|_| is_local && !is_open);
         if member == self.core.member() && (is_open || !self.has_later(token)) {
-            if deadline.is_some() {
-                self.core.requests.replies.hold(Held {
-                    dependency,
-                    origin,
-                    deadline,
-                    bytes: None,
-                });
+            if let Some(deadline) = deadline {
+                self.core.requests.replies.expect(deadline, origin);
             }
             self.on_part(token, bytes, dependency);
         } else if member != self.core.member() && is_open {
@@ -305,7 +300,7 @@ impl Brick {
                 dependency,
                 origin,
                 deadline,
-                bytes: Some(bytes),
+                bytes,
             });
         }
     }

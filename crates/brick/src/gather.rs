@@ -1,6 +1,6 @@
 //! One reply made of parts that several bricks render.
 
-use crate::output::{CommitDependency, Lost};
+use crate::output::{CommitDependency, Lost, Meets};
 use crate::partly::{is_unknown, not_read, partly_done};
 use brickyard_command::ErrorReply;
 use brickyard_wire::{Protocol, Reply};
@@ -161,10 +161,12 @@ impl Gather {
         }
     }
 
-    /// A part has waited for too long: it becomes `error`.
-    pub(crate) fn give_up(&mut self, part: u32, error: &[u8]) {
+    /// A part has had its time: if it waits still it becomes `error`.
+    pub(crate) fn give_up(&mut self, part: u32, error: &[u8], log: &impl Meets) {
         let at = part.checked_sub(self.first_part).map(|at| at as usize);
-        if let Some(Some(part)) = at.and_then(|at| self.parts.get_mut(at)) {
+        if let Some(Some(part)) = at.and_then(|at| self.parts.get_mut(at))
+            && !log.meets(part.dependency)
+        {
             part.dependency = CommitDependency::NONE;
             part.bytes = error.to_vec();
         }

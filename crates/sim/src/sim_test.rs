@@ -62,6 +62,14 @@ const REGRESSIONS: &[(u64, &str)] = &[
         9_200_009_278,
         "a record that a segment had several times was moved to the next one several times, for ever",
     ),
+    (
+        9_400_013_244,
+        "a reply in parts waited beyond its time for what others had written between them",
+    ),
+    (
+        9_400_026_185,
+        "a record that was cut counted again when the cleaner had removed its cut first",
+    ),
 ];
 
 #[test]

@@ -186,11 +186,11 @@ impl Clients {
         }
     }
 
-    /// What is made for `token` has waited for too long: it becomes `error`.
+    /// What is made for `token` has had its time: if it waits still it becomes `error`.
     pub(crate) fn give_up(&mut self, token: Token, error: &[u8], log: &Log) {
         if let Some(connection) = self.named_mut(token) {
             if let Some(gather) = connection.gathers.get(token.placeholder) {
-                gather.give_up(token.part, error);
+                gather.give_up(token.part, error, log);
             }
             connection.output.give_up(token.placeholder, error, log);
         }

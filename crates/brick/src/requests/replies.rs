@@ -11,56 +11,58 @@ use crate::output::{CommitDependency, Lost, Meets};
 use crate::request::Origin;
 use brickyard_types::Instant;
 
-/// A reply that waits.
+/// A reply that is held back.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) dependency: CommitDependency,
     pub(crate) origin: Origin,
     /// When it is given up; `None`: with its batch.
     pub(crate) deadline: Option<Instant>,
-    /// `None`: it is in its client's output already.
-    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Replies(Vec<Held>);
+pub(crate) struct Replies {
+    held: Vec<Held>,
+    /// Those in an output, until their deadlines: only there it is known what they wait for, since a reply in parts waits for
+    /// what all of its parts rest on, and for what stands between.
+    in_output: Vec<(Instant, Origin)>,
+}
 
 impl Replies {
-    /// Whether no reply to a brick is held back. (One in an output is there as its client's.)
+    /// Whether no reply is held back. (One in an output is there as its client's.)
     pub(crate) fn all_left(&self) -> bool {
-        self.0.iter().all(|held| held.bytes.is_none())
+        self.held.is_empty()
     }
 
     pub(crate) fn hold(&mut self, held: Held) {
-        assert!(
-            held.bytes.is_some() || held.deadline.is_some(),
-            "nothing of the reply to {:?} waits",
-            held.origin
-        );
-        self.0.push(held);
+        self.held.push(held);
+    }
+
+    /// What is in its client's output is given up at this time.
+    pub(crate) fn expect(&mut self, deadline: Instant, origin: Origin) {
+        self.in_output.push((deadline, origin));
     }
 
     /// Those that may leave now, in the order in which they were made.
     pub(crate) fn take_open(&mut self, log: &impl Meets) -> Vec<(Origin, Vec<u8>)> {
-        let open = self.0.extract_if(.., |held| log.meets(held.dependency));
-        open.filter_map(|held| Some((held.origin, held.bytes?)))
-            .collect()
+        let open = self.held.extract_if(.., |held| log.meets(held.dependency));
+        open.map(|held| (held.origin, held.bytes)).collect()
     }
 
     /// Operations were lost: each reply that rests on one of them becomes `error`, a whole line.
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
-        for held in &mut self.0 {
-            let bytes = held.bytes.as_mut();
-            if let Some((bytes, error)) = bytes.zip(held.dependency.error(lost, error)) {
-                *bytes = error;
+        for held in &mut self.held {
+            if let Some(error) = held.dependency.error(lost, error) {
+                held.bytes = error;
                 held.dependency = CommitDependency::NONE;
             }
         }
     }
 
-    /// Ends those that have waited for too long: they become `error`, a whole line. Returns whose are in an output, and
-    /// whether there was any.
+    /// Ends those that have waited for too long: they become `error`, a whole line. Returns whose time in an output is up,
+    /// whether they wait there or not, and the error; `None`: nobody's time is up.
     pub(crate) fn expire(
         &mut self,
         now: Instant,
@@ -69,20 +71,16 @@ impl Replies {
     ) -> Option<(Vec<u8>, Vec<Origin>)> {
         let is_late =
             |held: &Held| held.deadline.is_some_and(|it| it <= now) && !log.meets(held.dependency);
-        if !self.0.iter().any(is_late) {
+        let in_output = self.in_output.extract_if(.., |it| it.0 <= now);
+        let in_output: Vec<Origin> = in_output.map(|it| it.1).collect();
+        if in_output.is_empty() && !self.held.iter().any(is_late) {
             return None;
         }
         let error = error();
-        for held in self.0.iter_mut().filter(|held| is_late(held)) {
-            if let Some(bytes) = &mut held.bytes {
-                bytes.clone_from(&error);
-                (held.dependency, held.deadline) = (CommitDependency::NONE, None);
-            }
+        for held in self.held.iter_mut().filter(|held| is_late(held)) {
+            held.bytes.clone_from(&error);
+            (held.dependency, held.deadline) = (CommitDependency::NONE, None);
         }
-        let in_output = self
-            .0
-            .extract_if(.., |held| held.bytes.is_none() && is_late(held));
-        let in_output: Vec<Origin> = in_output.map(|held| held.origin).collect();
         Some((error, in_output))
     }
 }

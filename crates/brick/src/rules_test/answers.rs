@@ -400,6 +400,39 @@ fn time_that_a_request_waited_counts_where_it_was_executed_before() {
     assert_eq!(ask(&mut cluster, client, "GET k"), "$3 new");
 }
 
+/// A reply in parts rests on all that stands between their batches, also of others, and that is younger than the request.
+/// Rule `only the primary expires keys`.
+#[test]
+fn reply_in_parts_has_its_time_whatever_stands_between_them() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let first = cluster.key_at(0, 1);
+    let second = (0..1000).map(|at| format!("m{at}")).find(|key| {
+        let is_there = cluster.places_of(key) == (0, Some(1));
+        is_there && cluster.partition_of(key) != cluster.partition_of(&first)
+    });
+    let second = second.expect("two of four partitions");
+    let client = cluster.connect(0, Port::Node);
+    let other = cluster.connect(0, Port::Node);
+    cluster.is_deciding = false;
+    cluster.regroup(&second, &[0]);
+    cluster.turn();
+    cluster.send(client, &format!("MSET {first} v {second} v"));
+    wait(&mut cluster, 40);
+    assert_eq!(cluster.receive(client), "");
+    cluster.stick(1, true);
+    cluster.send(other, &format!("SET {first} w"));
+    for _ in 0..6 {
+        cluster.turn();
+        cluster.decide();
+    }
+    wait(&mut cluster, 8);
+    assert_eq!(cluster.receive(client), "", "it has time left");
+    wait(&mut cluster, 4);
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    assert_eq!(cluster.receive(other), "", "it has time left");
+}
+
 /// What had waited for a view is prepared together with what had not.
 /// Rule `only the primary expires keys`.
 #[test]
