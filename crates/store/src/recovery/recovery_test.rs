@@ -226,7 +226,7 @@ fn short_record_before_another_segment_is_damage_while_the_page_cache_is_intact(
     let positions = log.fill(1, 20);
     drop(log);
     let in_first = |it: &&Position| it.segment == SegmentId(1);
-    let last = *positions.iter().filter(in_first).next_back().unwrap();
+    let last = *positions.iter().rfind(in_first).unwrap();
     assert_ne!(Some(&last), positions.last());
     let content = disk.content("000001.seg").unwrap();
     disk.put("000001.seg", &content[..last.offset as usize + 50]);
