@@ -22,6 +22,7 @@ use crate::log_chunk::{LogChunk, Records};
 use crate::log_reader::LogReader;
 use crate::outside::Outside;
 use crate::rate_limiter::RateLimiter;
+use crate::repeats::Repeats;
 use crate::replica::{Replicas, Replication};
 use crate::segments::Segments;
 use crate::tables::Tables;
@@ -66,6 +67,8 @@ struct Walk {
     asked: (Instant, u64),
     /// The next one is not asked for before.
     rests_until: Instant,
+    /// The deletions that were copied.
+    deletions: Repeats,
 }
 
 /// A chunk of which some was copied.
@@ -312,6 +315,7 @@ impl CatchUps {
             learners: self.logged.len(),
             asked: (outside.now, 0),
             rests_until: outside.now,
+            deletions: Repeats::default(),
         }
     }
 
@@ -450,6 +454,15 @@ impl CatchUps {
         let mut out = Vec::new();
         if header.op <= replicas.replicator().committed(partition) {
             encode_in_force(tables, position, header, record, &mut out);
+        }
+        if let Some(walk) = &mut self.walk
+            && header.kind == Kind::Delete
+            && !out.is_empty()
+            && walk
+                .deletions
+                .has(partition, header.op, record.key, SegmentId(0))
+        {
+            return false;
         }
         for raw in &out {
             for link in &links {
@@ -602,6 +615,7 @@ mod catch_up_test {
             learners: 2,
             asked: (Instant(0), 0),
             rests_until: Instant(0),
+            deletions: Repeats::default(),
         });
         catch_ups.stop(PartitionId(7), learners[0]);
         assert!(catch_ups.needs_log(), "it is for another one, too");

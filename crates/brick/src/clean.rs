@@ -25,6 +25,7 @@ use crate::log::{KeyRef, KeyRefHasher, Log};
 use crate::log_chunk::LogChunk;
 use crate::log_reader::LogReader;
 use crate::outside::Outside;
+use crate::repeats::Repeats;
 use crate::replica::Replication;
 use crate::retained::{self, Level};
 use crate::segments::{Segments, Usage};
@@ -85,6 +86,8 @@ struct Pass {
     /// Partitions of which it has ids that were forgotten: the last op, and the highest sequence (rule
     /// `requests are executed once`).
     floors: BTreeMap<(usize, PartitionId), (Op, u64)>,
+    /// The deletions that were appended again.
+    deletions: Repeats,
 }
 
 impl Pass {

@@ -130,6 +130,24 @@ fn deletion_is_moved_as_one_from_where_it_was_first() {
     }
 }
 
+#[test]
+fn deletion_that_a_segment_has_often_is_moved_once() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k 1");
+    let last = node.logs[0].bytes.len() - 1;
+    node.logs[0].bytes[last] ^= 1;
+    node.roll(0);
+    clean(&mut node, 3);
+    let first = node.logs[0].bytes.len();
+    node.call(client, "DEL k");
+    node.logs[0].bytes.extend_from_within(first..);
+    node.roll(0);
+    let sealed = node.logs[0].bytes.len();
+    clean(&mut node, 10);
+    assert_eq!(segments(&node), [1], "which has the key still");
+    assert_eq!(deletions(&node, sealed).len(), 1);
+}
+
 /// Rule `tombstones reach down to the watermark`.
 #[test]
 fn watermark_outlives_its_segment() {

@@ -284,6 +284,16 @@ impl Cluster {
         self.with_disk(at, Disk::roll);
     }
 
+    /// Bytes of the segment at hand of a node's log.
+    pub(crate) fn log_len(&self, at: usize) -> usize {
+        self.hosts[at].disk.len()
+    }
+
+    /// What a node's log has from there on it has twice.
+    pub(crate) fn repeat(&mut self, at: usize, from: usize) {
+        self.hosts[at].disk.repeat(from);
+    }
+
     /// A segment of a node's log cannot be read any more.
     pub(crate) fn damage(&mut self, at: usize, segment: u32) {
         self.hosts[at].disk.damaged.insert(SegmentId(segment));

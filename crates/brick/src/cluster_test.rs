@@ -237,6 +237,38 @@ fn deletions_are_forgotten_with_the_catch_up_that_they_were_kept_for() {
     assert_eq!(tombstones(&mut cluster), 0);
 }
 
+/// A log can have a deletion often. Were all of them copied, each catch-up there and back would multiply them.
+#[test]
+fn deletion_is_copied_once_however_often_the_log_has_it() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let (key, away) = (cluster.key_at(0, 1), 2);
+    let client = cluster.connect(0, Port::Node);
+    assert_eq!(cluster.call(client, &format!("SET {key} v")), "+OK");
+    cluster.kill(away);
+    let before = cluster.log_len(0);
+    assert_eq!(cluster.call(client, &format!("DEL {key}")), ":1");
+    cluster.repeat(0, before);
+    cluster.repeat(0, before);
+    // It is read from the log only, not sent because it was the last one.
+    assert_eq!(cluster.call(client, &format!("SET {key} w")), "+OK");
+    assert_eq!(cluster.call(client, &format!("DEL {key}")), ":1");
+    cluster.restart(away);
+    cluster.settle();
+    assert!(cluster.is_whole(3), "{}", cluster.story());
+    let deletions = |at: usize| {
+        let records = cluster.records(at).into_iter();
+        let of_key = records.filter(|it| it.0.kind == Kind::Delete && it.1 == key.as_bytes());
+        let mut ops: Vec<u64> = of_key.map(|it| it.0.op.0).collect();
+        ops.sort_unstable();
+        ops
+    };
+    let copied = deletions(away);
+    let mut once = copied.clone();
+    once.dedup();
+    assert!(!copied.is_empty() && copied == once, "{copied:?}");
+    assert_eq!(cluster.keys_at(away, &key), [""; 0]);
+}
+
 /// A learner that has a deletion in the first segment of its log, and the copy of what it deletes in the second.
 fn learner_with_a_copy_behind_a_deletion() -> (Cluster, usize, String) {
     let mut cluster = Cluster::new(4, replicated(2));

@@ -68,6 +68,7 @@ mod recovery;
 mod refusal;
 mod remote;
 mod removals;
+mod repeats;
 mod replica;
 mod request;
 mod requests;

@@ -319,7 +319,10 @@ impl Mover<'_> {
             || self.segments.has_older(origin, segment);
         let is_needed = has_older && !is_superseded;
         if is_needed {
-            self.move_bare(header, key, origin);
+            let deletions = &mut self.pass.deletions;
+            if !deletions.has(partition.id, header.op, key, origin) {
+                self.move_bare(header, key, origin);
+            }
         } else if header.op > partition.gaps.watermark() {
             let before = partition.gaps.raise_watermark(header.op);
             let watermark = Header {
