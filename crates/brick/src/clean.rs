@@ -104,7 +104,7 @@ impl Pass {
 struct Sorted {
     moves: Vec<Move>,
     kept: retained::Moved,
-    /// It ends what older segments may still have of a partition: it must outlive them.
+    /// It ends what older segments may still have of a partition, or says what became of it: it must outlive them.
     has_drop: bool,
     /// It has records of a partition that claims nothing yet: a copy is under way.
     lacks_baseline: bool,

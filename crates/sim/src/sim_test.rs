@@ -70,6 +70,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         9_400_026_185,
         "a record that was cut counted again when the cleaner had removed its cut first",
     ),
+    (
+        9_500_015_351,
+        "the last records of a half counted for nothing when the cleaner had removed what said that they had committed",
+    ),
 ];
 
 #[test]

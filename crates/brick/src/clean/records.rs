@@ -30,7 +30,10 @@ impl Mover<'_> {
     pub(super) fn move_record(&mut self, position: Position, record: &Record<'_>) {
         let segment = position.segment;
         let header = record.header;
-        self.sorted.has_drop |= header.kind == Kind::Drop;
+        // What a half had at its end is known by its own records alone: the whole's baseline has another history.
+        let tells = matches!(header.kind, Kind::ViewStart | Kind::Cut | Kind::Baseline);
+        let is_half = || self.tables.catalog().merged(header.partition).is_some();
+        self.sorted.has_drop |= header.kind == Kind::Drop || tells && is_half();
         let children = self.tables.children(header.partition);
         let level = (u64::from(header.view.0), header.op.0);
         for child in children.iter().filter(|it| self.tables.is_here(**it)) {
