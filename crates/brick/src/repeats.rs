@@ -5,7 +5,7 @@
 //! No table has them, so nothing else tells that there is one already; and whoever passes on what it reads, to a learner or to
 //! another segment, would pass on all copies: with each catch-up there and back there would be more.
 //!
-//! Invariant: what is not known here is passed on. It is bounded, by [`DELETIONS_MAX`].
+//! Invariant: what is not known here is passed on. It is bounded, by [`DELETIONS_MAX`] and [`KEY_BYTES_MAX`].
 
 use brickyard_types::{Op, PartitionId, SegmentId};
 use std::collections::BTreeMap;
@@ -13,6 +13,9 @@ use std::collections::btree_map::Entry;
 
 /// So many are remembered: about 2 MiB, with short keys.
 const DELETIONS_MAX: usize = 16 << 10;
+
+/// Bytes of keys that are remembered; one key may be longer.
+const KEY_BYTES_MAX: usize = 1 << 20;
 
 /// A deletion as it was met last.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ struct Met {
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     last: BTreeMap<(PartitionId, Op), Met>,
+    /// Of the keys, those that others have replaced among them.
+    key_bytes: usize,
 }
 
 impl Repeats {
@@ -38,14 +43,18 @@ impl Repeats {
         key: &[u8],
         origin: SegmentId,
     ) -> bool {
-        if self.last.len() == DELETIONS_MAX {
-            self.last.clear();
+        if self.last.len() == DELETIONS_MAX || self.key_bytes > KEY_BYTES_MAX {
+            *self = Self::default();
         }
-        let met = || Met {
-            key: key.into(),
-            origin,
+        let Self { last, key_bytes } = self;
+        let mut met = || {
+            *key_bytes += key.len();
+            Met {
+                key: key.into(),
+                origin,
+            }
         };
-        match self.last.entry((partition, op)) {
+        match last.entry((partition, op)) {
             Entry::Occupied(mut last) => {
                 let is_met = *last.get().key == *key && last.get().origin >= origin;
                 if !is_met {
@@ -86,6 +95,12 @@ mod repeats_test {
         for op in 0..2 * DELETIONS_MAX as u64 {
             assert!(!repeats.has(PartitionId(1), Op(op), b"k", SegmentId(1)));
             assert!(repeats.last.len() <= DELETIONS_MAX);
+        }
+        let key = vec![b'k'; 60_000];
+        for op in 0..100 {
+            assert!(!repeats.has(PartitionId(2), Op(op), &key, SegmentId(1)));
+            let held: usize = repeats.last.values().map(|it| it.key.len()).sum();
+            assert!(held <= KEY_BYTES_MAX + key.len());
         }
     }
 }

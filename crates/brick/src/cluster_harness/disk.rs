@@ -168,7 +168,6 @@ impl Disk {
         }
     }
 
-    /// Seals the segment at hand.
     /// What was written last stands there once more, as after the cleaner has moved two copies of it.
     pub(super) fn repeat(&mut self, from: usize) {
         let active = self.segments.entry(self.active).or_default();
@@ -180,6 +179,7 @@ impl Disk {
         self.segments.get(&self.active).map_or(0, Vec::len)
     }
 
+    /// Seals the segment at hand.
     pub(super) fn roll(&mut self, brick: &mut Brick) {
         let sealed = self.active;
         let bytes = self.segments.entry(sealed).or_default().len() as u64;
