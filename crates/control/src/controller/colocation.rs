@@ -9,8 +9,8 @@
 //! Invariants:
 //! - Only so many pairs of a brick at a time ([`PAIRS_PER_BRICK`]), of stable partitions, and none while a copy is missing, a
 //!   member does not answer, a node drains, or moves are paused.
-//! - A pair is given up when one of its members does not answer or leaves, when it is not small any more or no operator asks
-//!   for it, and after `colocate_timeout`: then it is left alone for a while.
+//! - A pair is given up when one of its members does not answer or leaves, when its table goes offline, when it is not small any
+//!   more or no operator asks for it, and after `colocate_timeout`: then it is left alone for a while.
 //! - What an operator asks for is merged when it is asked for again, and not before.
 //! - A pair that was given up is not under way.
 //!
@@ -133,9 +133,13 @@ impl Colocation {
         let Err(refusal) = catalog.check_merge(name, partition) else {
             return Ok(());
         };
-        let is_under_way = self.pairs.contains_key(&left);
-        let is_apart = matches!(refusal, Refusal::SiblingsApart { .. });
-        if !is_under_way && (!is_apart || self.abandoned.contains_key(&left)) {
+        let is_on_its_way = match refusal {
+            Refusal::SiblingsApart { .. } => !self.abandoned.contains_key(&left),
+            // The move that brings it there.
+            Refusal::PartitionChanging { .. } => self.pairs.contains_key(&left),
+            _ => false,
+        };
+        if !is_on_its_way {
             return Ok(());
         }
         if catalog.is_paused() {
@@ -206,7 +210,7 @@ impl Colocation {
     ) -> bool {
         let mut tables = catalog.tables();
         let table = tables.find(|table| table.siblings(siblings[0]) == Some(siblings));
-        let Some(table) = table.filter(|_| !catalog.is_paused()) else {
+        let Some(table) = table.filter(|table| table.is_online() && !catalog.is_paused()) else {
             return false;
         };
         let is_for = match cause {

@@ -359,6 +359,24 @@ fn operator_is_told_what_stands_against_it() {
     assert!(ask(&mut world, PartitionId(77)).is_ok());
 }
 
+/// Nothing moves in a table that is offline, so asking again would go on for ever. The simulator found it.
+#[test]
+fn operator_is_told_that_a_table_went_offline_before_its_siblings_were_together() {
+    let (mut world, siblings) = world();
+    ask(&mut world, siblings[0]).unwrap_err();
+    assert!(is_pair(&world));
+    world.change(Change::TakeOffline {
+        name: "t".to_owned(),
+        force: false,
+    });
+    let change = ask(&mut world, siblings[0]).expect("the catalog says what is against it");
+    let refused = world.catalog.check_merge("t", siblings[0]);
+    assert!(refused.unwrap_err().to_string().contains("offline"));
+    assert!(matches!(change, Change::MergePartitions { .. }));
+    world.run(ms(500));
+    assert!(!is_pair(&world));
+}
+
 /// On two nodes nobody can pass: the right one has the other brick of one of them.
 #[test]
 fn siblings_that_cannot_come_together_are_refused_once_that_is_known() {
