@@ -304,6 +304,12 @@ impl Cluster {
         self.hosts[at].disk.contents()
     }
 
+    /// The log of a node that is down holds these records, and nothing else.
+    pub(crate) fn rewrite(&mut self, at: usize, records: &[(Header, &[u8], Vec<u8>)]) {
+        assert!(self.hosts[at].brick.is_none(), "node {at} has its log open");
+        self.hosts[at].disk.replace(records);
+    }
+
     /// The segments of a node's log.
     pub(crate) fn segments(&self, at: usize) -> Vec<u32> {
         self.hosts[at].disk.segments()

@@ -4,7 +4,9 @@ use crate::cluster_harness::tables::{
     catches_up_with, check, delete, failure_ends, fill, kinds, replicated, restart_all, split,
     writes_wait,
 };
-use brickyard_types::Durability;
+use brickyard_replication::{Baseline, Run};
+use brickyard_types::record::{Header, Kind};
+use brickyard_types::{Durability, Op, PartitionId, View};
 
 #[test]
 fn every_key_is_there_after_a_split_and_after_the_next() {
@@ -127,4 +129,67 @@ fn failure_while_a_partition_comes_to_rest_ends_the_split() {
     let client = cluster.connect(0, Port::Node);
     fill(&mut cluster, client, 0..20);
     failure_ends(&mut cluster, Cluster::split, split);
+}
+
+/// The cleaner took the segment with the cut, and with all that came after it up to a baseline of the part, before an older one.
+#[test]
+fn what_was_cut_before_a_split_does_not_come_back_when_its_cut_was_cleaned_away() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..10);
+    let (table, whole, _) = cluster.group_of("key1");
+    split(&mut cluster, &["key1"]);
+    let part = cluster.partition_of("key1");
+    let header = |kind, partition: PartitionId, view, op, committed| Header {
+        kind,
+        flags: 0,
+        table,
+        partition,
+        view: View(view),
+        op: Op(op),
+        expires_at: None,
+        request: None,
+        origin: None,
+        committed: Some(Op(committed)),
+    };
+    let baseline = Baseline {
+        generation: 1,
+        view: View(3),
+        op: Op(8),
+        runs: [(1, 1), (2, 5), (3, 8)]
+            .map(|(view, first)| Run {
+                view: View(view),
+                first: Op(first),
+            })
+            .to_vec(),
+    };
+    let mut claim = Vec::new();
+    baseline.encode(&mut claim);
+    let log = [
+        (
+            header(Kind::Put, whole, 1, 4, 3),
+            &b"key1"[..],
+            b"v".to_vec(),
+        ),
+        (
+            header(Kind::Put, whole, 1, 5, 3),
+            b"{key1}cut",
+            b"v".to_vec(),
+        ),
+        (
+            header(Kind::Put, part, 3, 9, 8),
+            b"{key1}new",
+            b"v".to_vec(),
+        ),
+        (header(Kind::Baseline, part, 3, 8, 8), b"", claim),
+    ];
+    cluster.is_deciding = false;
+    cluster.kill_at_once(0..3);
+    for at in 0..3 {
+        cluster.rewrite(at, &log);
+        cluster.restart(at);
+        let keys = cluster.keys_at(at, "key1");
+        assert!(keys.contains(&"key1".to_owned()), "{keys:?}");
+        assert!(!keys.contains(&"{key1}cut".to_owned()), "{keys:?}");
+    }
 }

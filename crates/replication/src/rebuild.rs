@@ -13,6 +13,8 @@
 //! - The cleaner removes a `Cut`, and the start of its view, before what they cut, where a baseline behind them says as much. So
 //!   what comes before a view of which there is no start waits for that baseline, which has the views of all ops; and what
 //!   contradicts a baseline was cut.
+//! - What a partition had that this one was split from was told committed by a record behind it, not by its own ones. The cleaner
+//!   may have removed what cut it, so it waits for this partition's baseline too, which has the views of those ops.
 //!
 //! Not here: what the records do to the table, and which of two records of a key is newer (`brick`).
 
@@ -43,6 +45,8 @@ pub struct Rebuild<P> {
     doubtful: Op,
     /// The newest view of which there was a record.
     newest: View,
+    /// What the partition that this one was split from had, as long as no baseline says whether it was cut.
+    inherited: VecDeque<SuffixEntry<P>>,
     history: History,
     generation: u32,
     watermark: Op,
@@ -63,6 +67,7 @@ impl<P> Default for Rebuild<P> {
             suffix: VecDeque::new(),
             doubtful: Op(0),
             newest: View(0),
+            inherited: VecDeque::new(),
             history: History::default(),
             generation: 0,
             watermark: Op(0),
@@ -126,6 +131,11 @@ impl<P> Rebuild<P> {
         }
     }
 
+    /// The partition was split from another one, whose last entries are these.
+    pub fn inherit(&mut self, entries: impl IntoIterator<Item = SuffixEntry<P>>) {
+        self.inherited.extend(entries);
+    }
+
     /// Something of the partition is unreadable here: the log summary ends before it.
     pub fn on_damage(&mut self) {
         self.is_damaged = true;
@@ -138,9 +148,7 @@ impl<P> Rebuild<P> {
         if entry.op != self.last.1.next() {
             self.jump(entry.op);
         }
-        while self.suffix.back().is_some_and(|it| it.op >= entry.op) {
-            self.suffix.pop_back();
-        }
+        self.cut_back(entry.op);
         self.last = (entry.view, entry.op);
         self.history.push(entry.view, entry.op);
         if entry.op > self.committed {
@@ -148,6 +156,15 @@ impl<P> Rebuild<P> {
         } else {
             // A catch-up began anew behind what was known to be committed.
             apply(entry);
+        }
+    }
+
+    /// From `op` on nothing counts of what was not known to be committed.
+    fn cut_back(&mut self, op: Op) {
+        for entries in [&mut self.suffix, &mut self.inherited] {
+            while entries.back().is_some_and(|it| it.op >= op) {
+                entries.pop_back();
+            }
         }
     }
 
@@ -181,6 +198,7 @@ impl<P> Rebuild<P> {
     /// No baseline tells any more what of the suffix was cut. Then it counts: where others have more of the partition it is
     /// copied from them, since what has committed reaches beyond what this log holds.
     pub fn end_doubts(&mut self, apply: &mut dyn FnMut(SuffixEntry<P>)) {
+        self.inherited.drain(..).for_each(&mut *apply);
         self.doubtful = Op(0);
         self.commit(Op(0), apply);
     }
@@ -188,6 +206,14 @@ impl<P> Rebuild<P> {
     /// What of the suffix has another view than the baseline says was cut; the rest of it up to there has committed.
     fn settle(&mut self, baseline: &Baseline, apply: &mut dyn FnMut(SuffixEntry<P>)) {
         let history = History::new(&baseline.runs);
+        let is_cut = |it: &SuffixEntry<P>| match it.op <= baseline.op {
+            true => history.view_at(it.op).is_some_and(|view| view != it.view),
+            // Behind the baseline views are no older than its own.
+            false => it.view < baseline.view,
+        };
+        self.inherited.retain(|it| !is_cut(it));
+        let end = self.inherited.partition_point(|it| it.op <= baseline.op);
+        self.inherited.drain(..end).for_each(&mut *apply);
         self.suffix.retain(|it| {
             let view = history.view_at(it.op);
             it.view > baseline.view || view.is_none_or(|view| view == it.view)
@@ -203,9 +229,7 @@ impl<P> Rebuild<P> {
     fn on_cut(&mut self, header: &Header, apply: &mut dyn FnMut(SuffixEntry<P>)) {
         let op = header.op;
         self.commit(header.committed.unwrap_or_default(), apply);
-        while self.suffix.back().is_some_and(|it| it.op > op) {
-            self.suffix.pop_back();
-        }
+        self.cut_back(op.next());
         if op > self.last.1 {
             // Everything was dropped, and the stream goes on after the copy's op.
             self.jump(op.next());

@@ -219,6 +219,62 @@ fn what_may_have_been_cut_counts_where_no_baseline_tells() {
     assert!(!restored.is_complete);
 }
 
+/// A partition was split behind its twelfth op. The cleaner may have removed what cut some of that, and what came after it.
+#[test]
+fn what_a_split_partition_had_waits_for_its_parts_baseline() {
+    let read = |lines: &[Line], runs: &[(u32, u64)], baseline: Option<(u32, u64)>| {
+        let mut rebuild = Rebuild::default();
+        let mut applied = Vec::new();
+        let mut apply = |entry: SuffixEntry<()>| applied.push((entry.view.0, entry.op.0));
+        let had = [(1, 10), (2, 11), (1, 13)].map(|(view, op)| SuffixEntry {
+            view: View(view),
+            op: Op(op),
+            mark: LogMark::NONE,
+            payload: (),
+        });
+        rebuild.inherit(had);
+        for (kind, view, op, known, _) in lines {
+            let header = header(*kind, P, *view, *op, *known);
+            rebuild.on_record(&header, b"", LogMark::NONE, (), &mut apply);
+        }
+        if let Some((view, op)) = baseline {
+            let runs = runs.iter().map(|(view, first)| Run {
+                view: View(*view),
+                first: Op(*first),
+            });
+            let baseline = Baseline {
+                generation: 1,
+                view: View(view),
+                op: Op(op),
+                runs: runs.collect(),
+            };
+            let mut value = Vec::new();
+            baseline.encode(&mut value);
+            let header = header(Kind::Baseline, P, view, op, op);
+            rebuild.on_record(&header, &value, LogMark::NONE, (), &mut apply);
+        }
+        rebuild.end_doubts(&mut apply);
+        applied
+    };
+    let later = [(PUT, 3, 15, 14, 0), (PUT, 3, 16, 15, 0)];
+    // The first of them was cut, and so was the third, which nobody has acknowledged.
+    let runs = [(1, 1), (2, 10), (3, 13)];
+    assert_eq!(read(&later, &runs, Some((3, 14))), [(3, 15), (2, 11)]);
+    assert_eq!(read(&[], &runs, Some((3, 14))), [(2, 11)]);
+    // Behind a baseline views are no older than its own.
+    assert_eq!(
+        read(&[], &[(1, 1), (2, 11)], Some((2, 12))),
+        [(1, 10), (2, 11)]
+    );
+    // What comes from the part itself takes the place of what was there.
+    let own = [(Kind::ViewStart, 3, 13, 12, 0)];
+    assert_eq!(read(&own, &[], None), [(1, 10), (2, 11)]);
+    assert_eq!(read(&[(Kind::Cut, 3, 10, 10, 0)], &[], None), [(1, 10)]);
+    // Nothing tells: it counts.
+    assert_eq!(read(&[], &[], None), [(1, 10), (2, 11), (1, 13)]);
+    assert_eq!(read(&[(Kind::Drop, 3, 20, 0, 0)], &[], None), []);
+}
+
 /// A copy that was not finished is begun anew: what had committed by then is not here.
 #[test]
 fn a_cut_below_what_has_committed_makes_nothing_whole() {

@@ -74,6 +74,14 @@ const REGRESSIONS: &[(u64, &str)] = &[
         9_500_015_351,
         "the last records of a half counted for nothing when the cleaner had removed what said that they had committed",
     ),
+    (
+        9_700_000_187,
+        "a merge in a table that had gone offline was to be asked for again, for ever",
+    ),
+    (
+        9_800_000_952,
+        "a read on a brick of the client's node overtook an earlier one that was with another node",
+    ),
 ];
 
 #[test]

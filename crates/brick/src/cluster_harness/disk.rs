@@ -174,6 +174,15 @@ impl Disk {
         active.extend_from_within(from..);
     }
 
+    /// It holds these records, and nothing else.
+    pub(super) fn replace(&mut self, records: &[(Header, &[u8], Vec<u8>)]) {
+        let mut bytes = Vec::new();
+        for (header, key, value) in records {
+            record::encode_with(&mut bytes, header, None, key, &[value]);
+        }
+        self.segments = BTreeMap::from([(self.active, bytes)]);
+    }
+
     /// Bytes of the segment at hand.
     pub(super) fn len(&self) -> usize {
         self.segments.get(&self.active).map_or(0, Vec::len)

@@ -132,6 +132,9 @@ impl Fold {
                     ground.tables.sweep_parent(child, partition);
                 } else {
                     ground.tables.drop_contents(child);
+                    if child != partition {
+                        self.drop_inherited(child);
+                    }
                     self.torn.remove(&child);
                     self.damaged.remove(&child);
                 }

@@ -16,10 +16,10 @@ use super::fold::{Fold, nothing, put_back, read};
 use super::kept::Kept;
 use crate::pending_merge::baseline_of;
 use crate::tables::{Tables, halves_of, is_split_from};
-use brickyard_replication::{Baseline, Rebuild, Restored};
+use brickyard_replication::{Baseline, Rebuild, Restored, SuffixEntry};
 use brickyard_routing::Prefix;
 use brickyard_types::record::{Header, Kind, flag};
-use brickyard_types::{Op, PartitionId};
+use brickyard_types::{Op, PartitionId, TableId};
 use std::collections::BTreeSet;
 
 /// A partition that was split, out of the log.
@@ -91,11 +91,55 @@ impl Fold {
             let is_part = is_split_from(catalog, header.table, parent, part);
             let upto = upto.filter(|_| is_part);
             let upto = upto.unwrap_or_else(|| rebuild.committed());
-            for kept in end_at(&mut rebuild, upto) {
-                put_back_left(ground, parent, &kept, dropped);
-            }
+            let mut told = Vec::new();
+            rebuild.end_at(upto, &mut |entry| told.push(entry));
+            self.pass_on(ground, (header.table, parent), &told, dropped);
         }
         self.rebuilds.insert(parent, rebuild);
+    }
+
+    /// What a partition had when it was split waits for the baselines of its parts, unless these were dropped since: the cleaner
+    /// may have removed what cut it. Merged ones have another history.
+    fn pass_on(
+        &mut self,
+        ground: &mut Ground<'_>,
+        (table, parent): (TableId, PartitionId),
+        told: &[SuffixEntry<Kept>],
+        dropped: &[Prefix],
+    ) {
+        for child in ground.tables.children(parent) {
+            let Some(prefix) = ground.tables.prefix_of(child) else {
+                continue;
+            };
+            if dropped.iter().any(|it| it.covers(prefix)) {
+                continue;
+            }
+            if ground.tables.is_wider(child, parent) {
+                for entry in told {
+                    put_back(ground, &entry.payload);
+                }
+                continue;
+            }
+            let parts = told.iter().map(|entry| SuffixEntry {
+                payload: entry.payload.part(child, ground.tables),
+                ..*entry
+            });
+            let parts: Vec<SuffixEntry<Kept>> = parts.collect();
+            if is_split_from(ground.tables.catalog(), table, parent, (child, prefix)) {
+                self.rebuilds.entry(child).or_default().inherit(parts);
+            } else {
+                for part in &parts {
+                    put_back(ground, &part.payload);
+                }
+            }
+        }
+    }
+
+    /// A partition was dropped that was split since: its parts have nothing of it.
+    pub(super) fn drop_inherited(&mut self, child: PartitionId) {
+        if !self.has_begun(child) {
+            self.rebuilds.remove(&child);
+        }
     }
 
     /// Takes the halves out of those that were read; which of them were here to their ends.
@@ -237,21 +281,6 @@ pub(super) fn end_at(rebuild: &mut Rebuild<Kept>, upto: Op) -> Vec<Kept> {
     let mut committed = Vec::new();
     rebuild.end_at(upto, &mut |entry| committed.push(entry.payload));
     committed
-}
-
-/// Puts back what a parent partition has committed, of which parts have been dropped since.
-fn put_back_left(ground: &mut Ground<'_>, parent: PartitionId, kept: &Kept, dropped: &[Prefix]) {
-    if dropped.is_empty() {
-        return put_back(ground, kept);
-    }
-    for child in ground.tables.children(parent) {
-        let prefix = ground.tables.prefix_of(child);
-        let is_left = |prefix| !dropped.iter().any(|it| it.covers(prefix));
-        if prefix.is_some_and(is_left) {
-            let part = kept.part(child, ground.tables);
-            put_back(ground, &part);
-        }
-    }
 }
 
 /// Whether a partition came from another one by splits alone.

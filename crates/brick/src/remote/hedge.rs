@@ -9,14 +9,14 @@
 //! Invariants:
 //! - A read does not go to a backup past a write that its connection sent before it (rule `reads follow own writes`),
 //!   nor does a write of the connection leave while a read that it sent before is with a backup: that would see it.
-//! - A read is with one replica at a time. Whatever the former says later is not listened to, so reads of one
-//!   connection never see a value and then an older one.
+//! - A read is with one replica at a time, and what a connection reads of a slot is with one brick at a time. Whatever the former
+//!   says later is not listened to, so reads of one connection never see a value and then an older one.
 
 use super::{Exchange, Remote};
 use crate::request::{Request, SessionOrder, Work};
 use crate::requests::Place;
 use brickyard_command::is_data_command;
-use brickyard_routing::{Member, Replica};
+use brickyard_routing::{Member, NodeId, Replica};
 use brickyard_types::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -120,6 +120,31 @@ pub(super) fn may_hedge(work: &Work) -> bool {
     is_plain && work.only_reads()
 }
 
+/// What says which replica reads in place of a silent primary.
+struct Choice {
+    /// This node.
+    node: NodeId,
+    /// A read that the connection sent before is with a brick of another node. One of this node would answer at once, perhaps
+    /// from before what that one sees: bricks of other nodes are asked one after the other.
+    is_away: bool,
+    /// How often the read was refused.
+    attempts: usize,
+}
+
+impl Choice {
+    /// One of the other replicas that are heard.
+    fn among(&self, others: &[Member], is_linked: impl Fn(Member) -> bool) -> Option<Member> {
+        let may = |member: &&Member| !self.is_away || member.node != self.node;
+        let others: Vec<Member> = others.iter().filter(may).copied().collect();
+        let local = others.iter().find(|it| it.node == self.node);
+        let linked = others.iter().find(|it| is_linked(**it));
+        let any = others.get(self.attempts % others.len().max(1));
+        // One that is near has refused before; one that is not linked may be dead: not the same again and again.
+        let local = local.filter(|_| self.attempts.is_multiple_of(2));
+        local.or(linked).or(any).copied()
+    }
+}
+
 impl Exchange<'_> {
     /// The brick that a request for `owner`'s partition is sent to: for a read it may be a backup.
     pub(crate) fn reader(&self, owner: Member, request: &Request) -> Member {
@@ -153,13 +178,12 @@ impl Exchange<'_> {
         }
         let others = group.in_sync().filter(|replica| replica.member != me);
         let others: Vec<Member> = others.filter(hears).map(|replica| replica.member).collect();
-        let attempts = request.attempts as usize;
-        let local = others.iter().find(|it| it.node == me.node);
-        let linked = others.iter().find(|it| is_linked(**it));
-        let any = others.get(attempts % others.len().max(1));
-        // One that is near has refused before; one that is not linked may be dead: not the same again and again.
-        let local = local.filter(|_| attempts.is_multiple_of(2));
-        local.or(linked).or(any).copied().unwrap_or(owner)
+        let choice = Choice {
+            node: me.node,
+            is_away: orders.is_at(order, Place::Remote),
+            attempts: request.attempts as usize,
+        };
+        choice.among(&others, is_linked).unwrap_or(owner)
     }
 
     /// Reads that a silent brick does not answer are asked of another.

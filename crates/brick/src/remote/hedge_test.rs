@@ -1,7 +1,9 @@
+use super::Choice;
 use crate::accepted::Port;
 use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
-use brickyard_types::{Medium, TableAttributes};
+use brickyard_routing::{Member, NodeId};
+use brickyard_types::{BrickId, Medium, TableAttributes};
 use std::time::Duration;
 
 /// Longer than a stream that owes an answer may be silent, here where an answer may take the 100 ms of a tick.
@@ -142,4 +144,31 @@ fn read_that_no_replica_answers_is_refused_in_time() {
         }
     }
     assert!(reply.starts_with("-CLUSTERDOWN"), "{reply}");
+}
+
+fn member(node: u32, brick: u32) -> Member {
+    Member {
+        node: NodeId(node),
+        brick: BrickId(brick),
+    }
+}
+
+/// Rule `reads follow own writes`: a brick of this node answers before one of another node that was asked earlier. The simulator
+/// found it (seed 9800000952).
+#[test]
+fn read_does_not_overtake_an_earlier_one_on_a_brick_of_its_own_node() {
+    let choice = |is_away, attempts| Choice {
+        node: NodeId(1),
+        is_away,
+        attempts,
+    };
+    let (near, far) = (member(1, 0), member(0, 0));
+    let is_linked = |it: Member| it == far;
+    assert_eq!(choice(false, 0).among(&[near, far], is_linked), Some(near));
+    assert_eq!(choice(false, 1).among(&[near, far], is_linked), Some(far));
+    for attempts in 0..4 {
+        let away = choice(true, attempts);
+        assert_eq!(away.among(&[near, far], |_| false), Some(far));
+        assert_eq!(away.among(&[near], is_linked), None);
+    }
 }
