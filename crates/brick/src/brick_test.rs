@@ -612,3 +612,17 @@ fn map_watcher_is_told_at_once_and_before_replies_that_wait() {
         assert_eq!(node.receive(watcher), "");
     }
 }
+
+/// The node stops: who waits is told before it does.
+#[test]
+fn clients_are_told_at_once_that_the_log_could_not_be_synced() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.logs[0].is_held = true;
+    node.send(client, "SET k v");
+    node.turn();
+    assert_eq!(node.receive(client), "");
+    node.bricks[0].handle(Event::Poisoned("broken".to_owned()));
+    let told = node.receive(client);
+    assert!(told.starts_with("-UNKNOWNRESULT"), "{told}");
+}

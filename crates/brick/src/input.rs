@@ -160,3 +160,7 @@ impl Input {
         self.received
     }
 }
+
+#[cfg(test)]
+#[path = "input_test.rs"]
+mod input_test;

@@ -153,3 +153,11 @@ fn reply_about_several_partitions_is_not_denied_for_another_ones_loss() {
     );
     assert_eq!(second, b"-MISCONF x\r\n");
 }
+
+#[test]
+fn what_was_sent_is_not_held_any_more() {
+    let mut output = Output::default();
+    write(&mut output, b"abcd", CommitDependency::NONE);
+    output.on_sent(1);
+    assert_eq!((output.ready(), output.len()), (&b"bcd"[..], 3));
+}

@@ -86,3 +86,16 @@ fn tombstones_count_while_something_as_old_as_they_is_left() {
     };
     assert_eq!((with(2), with(3), with(5)), (30, 20, 0));
 }
+
+#[test]
+fn nothing_is_known_of_a_segment_that_is_gone() {
+    let mut retained = Retained::default();
+    let moved = Moved {
+        ids: 70,
+        ids_until: 1000,
+        ..Moved::default()
+    };
+    retained.on_moved(SegmentId(2), moved);
+    retained.remove(SegmentId(2));
+    assert_eq!(retained.kept(SegmentId(2), SegmentId(1), 0).lasting, 0);
+}

@@ -282,3 +282,21 @@ fn batch_is_not_applied_as_it_is_if_a_part_of_it_commits_or_is_elsewhere() {
     log.release(&committing);
     assert_eq!(log.bytes_held(), 0);
 }
+
+/// A run is cut in its middle: nobody waits for what was cut, nor sees it as the newest of its key.
+#[test]
+fn cut_within_a_run_leaves_what_is_below_it() {
+    let (mut log, mut runs) = (Log::new(), Runs::new());
+    for (op, name) in [(1, &b"one"[..]), (2, b"two"), (3, b"three")] {
+        let (raw, prepared) = put_of(op, name);
+        let record = log.hold_known(&raw, std::iter::once(prepared), VOTES);
+        log.add_pending(P, &mut runs, Op(op), record);
+    }
+    let batch = log.take_batch(Instant(0)).unwrap().id;
+    assert_eq!(runs.len(), 1);
+    assert_eq!(log.cut(P, &mut runs, Op(1)), Some((Op(2), batch)));
+    assert_eq!(runs.back().map(Run::last), Some(Op(1)));
+    assert!(log.pending(KEY, P, b"one").is_some());
+    assert!(log.pending(KEY, P, b"two").is_none());
+    assert!(log.pending(KEY, P, b"three").is_none());
+}

@@ -172,3 +172,19 @@ fn read_does_not_overtake_an_earlier_one_on_a_brick_of_its_own_node() {
         assert_eq!(away.among(&[near], is_linked), None);
     }
 }
+
+#[test]
+fn brick_that_is_reached_again_is_no_silent_one() {
+    let (mut cluster, client, primary, backup) = stranger(replicated(2));
+    let asker = 3 - primary - backup;
+    let replica = cluster.replica(primary);
+    let is_silent = |cluster: &mut Cluster| {
+        let detector = &cluster.brick(asker).remotes.failure_detector;
+        detector.is_silent(replica)
+    };
+    cluster.cut(asker, primary);
+    assert!(is_silent(&mut cluster));
+    cluster.mend();
+    cluster.turn_until(|cluster| !is_silent(cluster));
+    assert_eq!(cluster.call(client, "GET k"), "$3 old");
+}

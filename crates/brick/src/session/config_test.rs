@@ -1,5 +1,6 @@
 use crate::accepted::Port;
 use crate::harness::Node;
+use crate::settings::Settings;
 use brickyard_types::TableAttributes;
 
 #[test]
@@ -40,4 +41,16 @@ fn settings_are_set_all_or_none() {
         node.call(client, "CONFIG GET timeout maxclients"),
         "*4 $10 maxclients $1 5 $7 timeout $1 7"
     );
+}
+
+#[test]
+fn bounds_are_what_the_documents_say() {
+    let mut node = Node::new(1, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    assert_eq!(
+        node.call(client, "CONFIG GET client-output-bytes-max"),
+        "*2 $23 client-output-bytes-max $9 268435456"
+    );
+    let settings = &node.bricks[0].core.shared.settings;
+    assert_eq!(Settings::load(&settings.pending_bytes_max), 64 << 20);
 }

@@ -471,3 +471,7 @@ fn human(bytes: u64) -> String {
         None => format!("{bytes}B"),
     }
 }
+
+#[cfg(test)]
+#[path = "info_test.rs"]
+mod info_test;

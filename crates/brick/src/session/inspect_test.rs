@@ -46,3 +46,22 @@ fn slowlog_keeps_no_password() {
         entries.contains("$5 HELLO $1 2 $7 SETNAME $2 me $4 auth $10 (redacted) $10 (redacted)")
     );
 }
+
+#[test]
+fn entry_of_the_slowlog_has_six_parts() {
+    let (mut node, client) = node_that_finds_everything_slow();
+    node.call(client, "GET k");
+    let shown = node.call(client, "SLOWLOG GET 1");
+    assert!(shown.starts_with("*1 *6 :"), "{shown}");
+}
+
+#[test]
+fn help_is_given_and_links_are_none() {
+    let mut node = Node::new(1, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    for command in ["OBJECT HELP", "MEMORY HELP", "SLOWLOG HELP", "LATENCY HELP"] {
+        let help = node.call(client, command);
+        assert!(help.starts_with('*') && help.contains("HELP"), "{help}");
+    }
+    assert_eq!(node.call(client, "CLUSTER LINKS"), "*0");
+}
