@@ -22,6 +22,9 @@ pub(super) const TABLE: &str = "torture";
 /// How long the cluster may take to become whole after a failure. A restart reads a log, a learner copies.
 const WHOLE_LIMIT: Duration = Duration::from_secs(120);
 
+/// A log may be so much larger than twice what is live of it: segments that are written to, copied, or wait for a sync.
+const LOG_SLACK_BYTES: u64 = 1 << 30;
+
 /// How often the nodes are looked at meanwhile.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
@@ -146,6 +149,25 @@ impl Cluster {
                     );
                 }
                 sleep(POLL_EVERY).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// That no brick's log has grown beyond what it holds: one that grows with every failure would end when the disk is full.
+    pub(super) async fn check_logs(&self) -> anyhow::Result<()> {
+        for node in &self.nodes {
+            let status = status(&node.launch).await.unwrap_or_default();
+            for brick in status["bricks"].as_array().into_iter().flatten() {
+                let bytes = |name: &str| brick[name].as_u64().unwrap_or_default();
+                let (held, live) = (bytes("log_file_bytes"), bytes("log_live_bytes"));
+                if held > 2 * live + LOG_SLACK_BYTES {
+                    bail!(
+                        "the log of node {}, brick {} has {held} bytes, of which {live} are live; the cleaner does not keep up",
+                        node.launch.number,
+                        brick["brick"],
+                    );
+                }
             }
         }
         Ok(())

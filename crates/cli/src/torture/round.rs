@@ -72,6 +72,7 @@ pub(super) async fn run(
     let node = harm(cluster, &load, kind, draw).await?;
     let end = load.now();
     cluster.wait_until_whole().await?;
+    cluster.check_logs().await?;
     let whole = load.now();
     wait_for_writes(&load)
         .await
