@@ -82,6 +82,10 @@ const REGRESSIONS: &[(u64, &str)] = &[
         9_800_000_952,
         "a read on a brick of the client's node overtook an earlier one that was with another node",
     ),
+    (
+        9_900_010_077,
+        "a merge and an eviction of the right half were decided in one pass, and the leader stopped",
+    ),
 ];
 
 #[test]

@@ -156,6 +156,10 @@ impl Controller {
     }
 
     fn decide_one(&mut self, case: &Case<'_>, holdings: &mut Holdings, findings: &mut Findings) {
+        // Whatever it needs, the whole will need it.
+        if merges::is_ending(case.partition, &findings.decisions) {
+            return;
+        }
         if case.table.is_suspended(case.partition) {
             return self.bring_back(case, holdings, findings);
         }

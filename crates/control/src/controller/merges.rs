@@ -10,6 +10,7 @@ use super::holdings::Holdings;
 use super::proposals::lead_by;
 use super::requests::Requests;
 use brickyard_metadata::Decisions;
+use brickyard_types::PartitionId;
 
 /// Does what a partition's merge waits for; false if it is in none. No member comes or goes meanwhile, but for a
 /// failure: writes wait for the end of it.
@@ -41,6 +42,12 @@ pub(super) fn advance(
         decisions.proposals.extend(proposal);
     }
     true
+}
+
+/// Whether a partition is the right one of a merge that this pass ends: the left one comes right before it.
+pub(super) fn is_ending(partition: PartitionId, decisions: &Decisions) -> bool {
+    let last = decisions.merges.last();
+    last.is_some_and(|[_, right]| right.partition == partition)
 }
 
 #[cfg(test)]

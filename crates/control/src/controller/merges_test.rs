@@ -1,5 +1,5 @@
 use crate::controller::testing::{World, first, ms};
-use crate::message::{LogSummary, RestAsk, SplitAsk};
+use crate::message::{EvictAsk, LogSummary, RestAsk, SplitAsk};
 use brickyard_metadata::{Change, Proposal, Rest, SplitReady};
 use brickyard_routing::Replica;
 use brickyard_types::{Durability, Op, PartitionId, View};
@@ -76,6 +76,31 @@ fn maps_change_when_the_primary_has_answered_for_both_siblings() {
     let group = world.group();
     assert_eq!((group.view, group.primary), (View(3), first(0)));
     assert_eq!(group.in_sync().count(), 3);
+}
+
+/// The leader stopped, since it had decided two things about the right half: the simulator found it (seed 9900010077).
+#[test]
+fn merge_that_ends_is_all_that_is_decided_of_its_halves() {
+    let mut world = world();
+    let before = world.groups().len();
+    merge(&mut world);
+    world.run(ms(500));
+    let [left, right] = siblings(&world);
+    let asks = [left, right].map(|it| answer(&world, it, first(0)));
+    let group = world.catalog.table("t").unwrap().map.group(right).cloned();
+    world.controller.on_evict(EvictAsk {
+        primary: first(0),
+        backup: first(1),
+        table: world.catalog.table("t").unwrap().id,
+        partition: right,
+        view: group.unwrap().view,
+    });
+    for ask in asks {
+        world.controller.on_rest(ask);
+    }
+    world.run(ms(500));
+    assert_eq!(world.groups().len(), before - 1);
+    assert_eq!(world.group().in_sync().count(), 3);
 }
 
 #[test]
