@@ -191,3 +191,13 @@ fn version_survives_its_encoding() {
     assert_eq!(Version::parse("nonsense"), Version::Unknown);
     assert_eq!(Version::decode([9; 4]), Version::Unknown);
 }
+
+/// At a brick's own port, as in Redis Cluster: the client is told when it queues.
+#[test]
+fn command_about_several_slots_is_not_queued_at_a_bricks_port() {
+    let mut node = Node::new(1, TableAttributes::default());
+    let client = node.connect(0, Port::Brick);
+    let replies = node.call(client, "MULTI\nMSET a 1 b 2\nEXEC");
+    assert!(replies.starts_with("+OK -CROSSSLOT"), "{replies}");
+    assert!(replies.contains(" -EXECABORT"), "{replies}");
+}

@@ -300,3 +300,17 @@ fn cut_within_a_run_leaves_what_is_below_it() {
     assert!(log.pending(KEY, P, b"two").is_none());
     assert!(log.pending(KEY, P, b"three").is_none());
 }
+
+#[test]
+fn copy_on_its_way_to_the_log_concerns_its_partition_alone() {
+    let mut log = Log::new();
+    let (raw, prepared) = put_of(1, b"one");
+    let record = record::decode(&raw).unwrap();
+    let header = record.header;
+    log.append_copy(&header, &record, raw.len(), std::iter::once(prepared));
+    let places = [(1, 0), (0, 0), (1, 1)];
+    let concerned = |log: &Log| places.map(|(table, at)| log.concerns(table, LocalPartition(at)));
+    assert_eq!(concerned(&log), [true, false, false]);
+    log.take_batch(Instant(0)).unwrap();
+    assert_eq!(concerned(&log), [true, false, false]);
+}
