@@ -57,15 +57,21 @@ fn newer_mark_makes_the_older_one_dead() {
     assert!(!retained.is_said_behind(SegmentId(1), (P, Mark::Baseline), baseline(6)));
 }
 
-#[test]
-fn ids_count_until_they_are_forgotten() {
+/// The cleaner has moved 70 bytes of ids into a segment.
+fn with_ids(segment: u32) -> Retained {
     let mut retained = Retained::default();
     let moved = Moved {
         ids: 70,
         ids_until: 1000,
         ..Moved::default()
     };
-    retained.on_moved(SegmentId(2), moved);
+    retained.on_moved(SegmentId(segment), moved);
+    retained
+}
+
+#[test]
+fn ids_count_until_they_are_forgotten() {
+    let retained = with_ids(2);
     let at = |now| retained.kept(SegmentId(2), SegmentId(1), now).lasting;
     assert_eq!((at(1000), at(1001)), (70, 0));
 }
@@ -89,13 +95,7 @@ fn tombstones_count_while_something_as_old_as_they_is_left() {
 
 #[test]
 fn nothing_is_known_of_a_segment_that_is_gone() {
-    let mut retained = Retained::default();
-    let moved = Moved {
-        ids: 70,
-        ids_until: 1000,
-        ..Moved::default()
-    };
-    retained.on_moved(SegmentId(2), moved);
+    let mut retained = with_ids(2);
     retained.remove(SegmentId(2));
     assert_eq!(retained.kept(SegmentId(2), SegmentId(1), 0).lasting, 0);
 }

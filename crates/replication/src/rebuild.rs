@@ -131,9 +131,18 @@ impl<P> Rebuild<P> {
         }
     }
 
-    /// The partition was split from another one, whose last entries are these.
+    /// The partition was split from another one, whose last entries are these. Of two such ones the later one's take the place of
+    /// the earlier one's, as later records do.
     pub fn inherit(&mut self, entries: impl IntoIterator<Item = SuffixEntry<P>>) {
-        self.inherited.extend(entries);
+        for entry in entries {
+            cut_back(&mut self.inherited, entry.op);
+            self.inherited.push_back(entry);
+        }
+    }
+
+    /// What the partition had that this one was split from was dropped.
+    pub fn disinherit(&mut self) {
+        self.inherited.clear();
     }
 
     /// Something of the partition is unreadable here: the log summary ends before it.
@@ -161,11 +170,8 @@ impl<P> Rebuild<P> {
 
     /// From `op` on nothing counts of what was not known to be committed.
     fn cut_back(&mut self, op: Op) {
-        for entries in [&mut self.suffix, &mut self.inherited] {
-            while entries.back().is_some_and(|it| it.op >= op) {
-                entries.pop_back();
-            }
-        }
+        cut_back(&mut self.suffix, op);
+        cut_back(&mut self.inherited, op);
     }
 
     /// A run that begins at `op` does not follow the one before.
@@ -361,6 +367,13 @@ impl<P> Rebuild<P> {
             watermark: self.watermark,
             history: self.history.runs().to_vec(),
         }
+    }
+}
+
+/// Of entries in order those from `op` on go.
+fn cut_back<P>(entries: &mut VecDeque<SuffixEntry<P>>, op: Op) {
+    while entries.back().is_some_and(|it| it.op >= op) {
+        entries.pop_back();
     }
 }
 

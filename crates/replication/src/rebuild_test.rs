@@ -5,19 +5,26 @@ use crate::fixture::{P, header};
 type Line = (Kind, u32, u64, u64, u8);
 
 fn value_of(kind: Kind, view: u32, op: u64) -> Vec<u8> {
-    let mut value = Vec::new();
-    if kind == Kind::Baseline {
-        let baseline = Baseline {
-            generation: 1,
-            view: View(view),
-            op: Op(op),
-            runs: vec![Run {
-                view: View(view),
-                first: Op(1),
-            }],
-        };
-        baseline.encode(&mut value);
+    match kind {
+        Kind::Baseline => claim(view, op, &[(view, 1)]),
+        _ => Vec::new(),
     }
+}
+
+/// What a baseline record says: up to where, and the first ops of views.
+fn claim(view: u32, op: u64, runs: &[(u32, u64)]) -> Vec<u8> {
+    let runs = runs.iter().map(|(view, first)| Run {
+        view: View(*view),
+        first: Op(*first),
+    });
+    let baseline = Baseline {
+        generation: 1,
+        view: View(view),
+        op: Op(op),
+        runs: runs.collect(),
+    };
+    let mut value = Vec::new();
+    baseline.encode(&mut value);
     value
 }
 
@@ -171,18 +178,7 @@ fn what_was_cut_does_not_come_back_when_its_cut_was_cleaned_away() {
             let header = header(*kind, P, *view, *op, *known);
             rebuild.on_record(&header, b"", LogMark::NONE, (), &mut apply);
         }
-        let runs = [(1, 1), (2, first)].map(|(view, first)| Run {
-            view: View(view),
-            first: Op(first),
-        });
-        let baseline = Baseline {
-            generation: 1,
-            view: View(2),
-            op: Op(5),
-            runs: runs.to_vec(),
-        };
-        let mut value = Vec::new();
-        baseline.encode(&mut value);
+        let value = claim(2, 5, &[(1, 1), (2, first)]);
         let header = header(Kind::Baseline, P, 2, 5, 5);
         rebuild.on_record(&header, &value, LogMark::NONE, (), &mut apply);
         let restored = rebuild.finish();
@@ -238,18 +234,7 @@ fn what_a_split_partition_had_waits_for_its_parts_baseline() {
             rebuild.on_record(&header, b"", LogMark::NONE, (), &mut apply);
         }
         if let Some((view, op)) = baseline {
-            let runs = runs.iter().map(|(view, first)| Run {
-                view: View(*view),
-                first: Op(*first),
-            });
-            let baseline = Baseline {
-                generation: 1,
-                view: View(view),
-                op: Op(op),
-                runs: runs.collect(),
-            };
-            let mut value = Vec::new();
-            baseline.encode(&mut value);
+            let value = claim(view, op, runs);
             let header = header(Kind::Baseline, P, view, op, op);
             rebuild.on_record(&header, &value, LogMark::NONE, (), &mut apply);
         }
@@ -273,6 +258,30 @@ fn what_a_split_partition_had_waits_for_its_parts_baseline() {
     // Nothing tells: it counts.
     assert_eq!(read(&[], &[], None), [(1, 10), (2, 11), (1, 13)]);
     assert_eq!(read(&[(Kind::Drop, 3, 20, 0, 0)], &[], None), []);
+}
+
+/// It was split from one that had been split from another.
+#[test]
+fn what_the_nearer_one_had_takes_the_place_of_what_the_farther_one_had() {
+    let mut rebuild = Rebuild::default();
+    let mut applied = Vec::new();
+    let mut apply = |entry: SuffixEntry<()>| applied.push((entry.view.0, entry.op.0));
+    let of = |all: &[(u32, u64)]| -> Vec<SuffixEntry<()>> {
+        let entries = all.iter().map(|(view, op)| SuffixEntry {
+            view: View(*view),
+            op: Op(*op),
+            mark: LogMark::NONE,
+            payload: (),
+        });
+        entries.collect()
+    };
+    rebuild.inherit(of(&[(1, 10), (1, 12)]));
+    rebuild.inherit(of(&[(2, 11), (2, 13)]));
+    rebuild.end_doubts(&mut apply);
+    rebuild.inherit(of(&[(2, 14)]));
+    rebuild.disinherit();
+    rebuild.end_doubts(&mut apply);
+    assert_eq!(applied, [(1, 10), (2, 11), (2, 13)]);
 }
 
 /// A copy that was not finished is begun anew: what had committed by then is not here.

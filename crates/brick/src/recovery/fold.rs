@@ -132,8 +132,8 @@ impl Fold {
                     ground.tables.sweep_parent(child, partition);
                 } else {
                     ground.tables.drop_contents(child);
-                    if child != partition {
-                        self.drop_inherited(child);
+                    if let Some(rebuild) = self.rebuilds.get_mut(&child) {
+                        rebuild.disinherit();
                     }
                     self.torn.remove(&child);
                     self.damaged.remove(&child);

@@ -7,6 +7,8 @@
 //! Invariants (rules `a restart cuts nothing` and `splits and merges are bound to views`):
 //! - What a part may claim is what its whole could: its ops and views are the whole's. So the suffix, about which only
 //!   the primary of a newer view can tell, is the suffix of each part: a record of another part is one that did nothing.
+//! - What a part's record says of its whole counts unless that part's baseline has another view of it: the cleaner may have removed
+//!   what cut it.
 //! - What a half had up to its end has committed, whether this brick knew that or not. What it had beyond counts for
 //!   nothing. Where the end is not here, what is not known to be committed counts for nothing either.
 //! - A merged partition is claimed by its own records in the log, or by both halves' ends. Else nothing is claimed of it.
@@ -132,13 +134,6 @@ impl Fold {
                     put_back(ground, &part.payload);
                 }
             }
-        }
-    }
-
-    /// A partition was dropped that was split since: its parts have nothing of it.
-    pub(super) fn drop_inherited(&mut self, child: PartitionId) {
-        if !self.has_begun(child) {
-            self.rebuilds.remove(&child);
         }
     }
 

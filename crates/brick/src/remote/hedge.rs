@@ -126,7 +126,7 @@ struct Choice {
     node: NodeId,
     /// A read that the connection sent before is with a brick of another node. One of this node would answer at once, perhaps
     /// from before what that one sees: bricks of other nodes are asked one after the other.
-    is_away: bool,
+    follows_remote: bool,
     /// How often the read was refused.
     attempts: usize,
 }
@@ -134,7 +134,7 @@ struct Choice {
 impl Choice {
     /// One of the other replicas that are heard.
     fn among(&self, others: &[Member], is_linked: impl Fn(Member) -> bool) -> Option<Member> {
-        let may = |member: &&Member| !self.is_away || member.node != self.node;
+        let may = |member: &&Member| !self.follows_remote || member.node != self.node;
         let others: Vec<Member> = others.iter().filter(may).copied().collect();
         let local = others.iter().find(|it| it.node == self.node);
         let linked = others.iter().find(|it| is_linked(**it));
@@ -180,7 +180,7 @@ impl Exchange<'_> {
         let others: Vec<Member> = others.filter(hears).map(|replica| replica.member).collect();
         let choice = Choice {
             node: me.node,
-            is_away: orders.is_at(order, Place::Remote),
+            follows_remote: orders.is_at(order, Place::Remote),
             attempts: request.attempts as usize,
         };
         choice.among(&others, is_linked).unwrap_or(owner)

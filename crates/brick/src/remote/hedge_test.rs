@@ -157,9 +157,9 @@ fn member(node: u32, brick: u32) -> Member {
 /// found it (seed 9800000952).
 #[test]
 fn read_does_not_overtake_an_earlier_one_on_a_brick_of_its_own_node() {
-    let choice = |is_away, attempts| Choice {
+    let choice = |follows_remote, attempts| Choice {
         node: NodeId(1),
-        is_away,
+        follows_remote,
         attempts,
     };
     let (near, far) = (member(1, 0), member(0, 0));
@@ -167,9 +167,9 @@ fn read_does_not_overtake_an_earlier_one_on_a_brick_of_its_own_node() {
     assert_eq!(choice(false, 0).among(&[near, far], is_linked), Some(near));
     assert_eq!(choice(false, 1).among(&[near, far], is_linked), Some(far));
     for attempts in 0..4 {
-        let away = choice(true, attempts);
-        assert_eq!(away.among(&[near, far], |_| false), Some(far));
-        assert_eq!(away.among(&[near], is_linked), None);
+        let behind = choice(true, attempts);
+        assert_eq!(behind.among(&[near, far], |_| false), Some(far));
+        assert_eq!(behind.among(&[near], is_linked), None);
     }
 }
 

@@ -157,18 +157,11 @@ impl Cluster {
     /// That no brick's log has grown beyond what it holds: one that grows with every failure would end when the disk is full.
     pub(super) async fn check_logs(&self) -> anyhow::Result<()> {
         for node in &self.nodes {
-            let status = status(&node.launch).await.unwrap_or_default();
-            for brick in status["bricks"].as_array().into_iter().flatten() {
-                let bytes = |name: &str| brick[name].as_u64().unwrap_or_default();
-                let (held, live) = (bytes("log_file_bytes"), bytes("log_live_bytes"));
-                if held > 2 * live + LOG_SLACK_BYTES {
-                    bail!(
-                        "the log of node {}, brick {} has {held} bytes, of which {live} are live; the cleaner does not keep up",
-                        node.launch.number,
-                        brick["brick"],
-                    );
-                }
-            }
+            let number = node.launch.number;
+            let status = status(&node.launch).await;
+            let status = status
+                .with_context(|| format!("node {number} does not say how long its logs are"))?;
+            check_logs_of(&status).with_context(|| format!("node {number}"))?;
         }
         Ok(())
     }
@@ -215,6 +208,24 @@ async fn status(launch: &Launch) -> Option<serde_json::Value> {
     serde_json::from_slice(&answer.body).ok()
 }
 
+fn check_logs_of(status: &serde_json::Value) -> anyhow::Result<()> {
+    let bricks = status["bricks"].as_array();
+    for brick in bricks.context("its status has no bricks")? {
+        let bytes = |name: &str| {
+            let bytes = brick[name].as_u64();
+            bytes.with_context(|| format!("its status has no {name}"))
+        };
+        let (held, live) = (bytes("log_file_bytes")?, bytes("log_live_bytes")?);
+        if held > 2 * live + LOG_SLACK_BYTES {
+            bail!(
+                "the log of brick {} has {held} bytes, of which {live} are live: the cleaner does not keep up",
+                brick["brick"]
+            );
+        }
+    }
+    Ok(())
+}
+
 /// A connection to a node's node port that works on the table.
 pub(super) fn connect(address: &str) -> anyhow::Result<Link> {
     let mut link = Link::open(&Target::resp(address))?;
@@ -224,3 +235,7 @@ pub(super) fn connect(address: &str) -> anyhow::Result<Link> {
         _ => Ok(link),
     }
 }
+
+#[cfg(test)]
+#[path = "cluster_test.rs"]
+mod cluster_test;

@@ -72,8 +72,8 @@ pub(super) async fn run(
     let node = harm(cluster, &load, kind, draw).await?;
     let end = load.now();
     cluster.wait_until_whole().await?;
-    cluster.check_logs().await?;
     let whole = load.now();
+    cluster.check_logs().await?;
     wait_for_writes(&load)
         .await
         .with_context(|| format!("after {}", kind.title()))?;
