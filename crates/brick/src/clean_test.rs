@@ -1,6 +1,7 @@
 use super::*;
 use crate::accepted::Port;
-use crate::harness::{Client, Node};
+use crate::harness::{Client, HEADER_BYTES, Node};
+use crate::log_chunk::offsets;
 use brickyard_types::record::{self, Header, Kind, flag};
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
@@ -320,6 +321,27 @@ fn segments_whose_batch_was_refused_stay_and_go_later() {
 }
 
 #[test]
+fn segment_whose_batch_was_written_goes_whatever_the_log_refuses_later() {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k v");
+    node.roll(0);
+    node.logs[0].is_held = true;
+    node.call(client, "FLUSHALL");
+    node.append(0);
+    node.settle();
+    node.advance(TICK);
+    node.append(0);
+    node.settle();
+    assert_eq!(node.bricks[0].cleaner.leaving.len(), 1);
+    node.call(client, "SET k v");
+    node.refuse(0);
+    assert_eq!(segments(&node), [1], "it waits for the sync");
+    node.sync(0);
+    node.settle();
+    assert_eq!(segments(&node), [], "nobody has to look through it again");
+}
+
+#[test]
 fn segment_stays_if_the_log_refuses_what_the_one_before_it_waits_for() {
     let (mut node, _) = node(Durability::Log);
     let brick = &mut node.bricks[0];
@@ -350,4 +372,42 @@ fn segment_stays_if_the_log_refuses_what_the_one_before_it_waits_for() {
         .cleaner
         .on_refused(&core.log, &mut core.tables, &mut core.segments);
     assert!(brick.cleaner.leaving.is_empty(), "both stay");
+}
+
+/// Whether the cleaner waits for the next tick after a part of a segment of which it moved nothing, with next to no budget left.
+fn rests(is_dead: bool) -> bool {
+    let (mut node, client) = node(Durability::Log);
+    node.call(client, "SET k old");
+    let bytes = node.logs[0].bytes.clone();
+    node.roll(0);
+    node.call(client, "SET k new");
+    let brick = &mut node.bricks[0];
+    let segment = SegmentId(1);
+    brick.cleaner.reader = LogReader::over([segment]);
+    let at = brick.cleaner.reader.ask().unwrap();
+    brick.cleaner.state = State::Reading;
+    brick.cleaner.budget = 1;
+    brick.cleaner.pass.is_dead = is_dead;
+    let permit = Permit {
+        begin: true,
+        remove: true,
+    };
+    let chunk = LogChunk {
+        segment,
+        from: at.1,
+        bytes: &bytes,
+        offsets: &offsets(HEADER_BYTES, &bytes),
+        next: Some(HEADER_BYTES + bytes.len() as u32),
+        is_damaged: false,
+    };
+    let mut core = brick.core.parts();
+    let (replication, outside) = (&mut core.replication, &mut core.outside);
+    brick.cleaner.on_chunk(replication, outside, permit, &chunk);
+    assert!(brick.cleaner.moves.is_empty(), "something was moved");
+    matches!(brick.cleaner.state, State::Resting)
+}
+
+#[test]
+fn only_what_is_dead_altogether_is_read_without_a_rest() {
+    assert_eq!((rests(false), rests(true)), (true, false));
 }

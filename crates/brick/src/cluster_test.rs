@@ -321,3 +321,34 @@ fn restart_knows_where_copies_stand() {
     let held = cluster.brick(learner).core.tables.partition(id);
     assert_eq!(held.unwrap().1.gaps.copied(), SegmentId(2));
 }
+
+/// They may be on their way to the log when the next copy begins, and what it replaces has no record of what they bring.
+#[test]
+fn copies_of_a_catch_up_that_came_to_nothing_do_nothing() {
+    let mut cluster = Cluster::new(2, replicated(1));
+    let key = "key1";
+    let (primary, _) = cluster.places_of(key);
+    let learner = 1 - primary;
+    let client = cluster.connect(primary, Port::Node);
+    // Nobody knows any more what there was before: who has nothing gets a full copy.
+    assert_eq!(cluster.call(client, "FLUSHALL"), "+OK");
+    assert_eq!(cluster.call(client, &format!("SET {key} v")), "+OK");
+    cluster.stick(learner, true);
+    cluster.set_learners(key, &[learner]);
+    let (table, partition, _) = cluster.group_of(key);
+    cluster.turn_until(|cluster| {
+        let core = &cluster.brick(learner).core;
+        let table = core.tables.index_of(table).unwrap();
+        let held = core.tables.partition(partition);
+        held.is_some_and(|(_, held)| core.log.concerns(table as u32, held.local))
+    });
+    cluster.cut(primary, learner);
+    cluster.send(client, "FLUSHALL");
+    cluster.settle();
+    assert_eq!(cluster.keys_at(primary, key), [""; 0]);
+    cluster.mend();
+    cluster.settle();
+    cluster.stick(learner, false);
+    cluster.settle();
+    assert_eq!(cluster.keys_at(learner, key), [""; 0]);
+}

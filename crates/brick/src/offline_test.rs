@@ -1,8 +1,11 @@
 use crate::accepted::Port;
 use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
+use crate::effect::{ControlRequest, Effect};
+use crate::tables::Unloaded;
 use brickyard_types::record::Kind;
 use brickyard_types::{Durability, Medium, TableAttributes};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Alone and replicated, in memory and not, synced and not.
@@ -360,4 +363,59 @@ fn keys_whose_time_came_meanwhile_are_gone() {
     cluster.bring_online();
     assert_eq!(cluster.call(client, "GET short"), "$-1");
     assert_eq!(cluster.call(client, "GET long"), "$1 1");
+}
+
+/// The table was offline and is coming back: the log is read, and nothing of the table has joined anything yet.
+fn read_back(cluster: &mut Cluster) {
+    cluster.take_offline();
+    cluster.hold_reads(0, true);
+    cluster.bring_online();
+    cluster.hold_reads(0, false);
+    cluster.turn_until(|cluster| cluster.chunks(0) == 0);
+    let state = cluster
+        .brick(0)
+        .core
+        .tables
+        .iter()
+        .find(|it| it.name == "t");
+    let state = state.unwrap();
+    assert_eq!(state.availability.unloaded, Unloaded::Reading);
+    assert!(state.partitions.iter().all(Option::is_some), "{state:?}");
+}
+
+/// Whoever told what it has may lead at once, and here deletions are yet to be looked through.
+#[test]
+fn nothing_is_told_of_a_table_before_it_is_in_memory() {
+    let mut cluster = Cluster::new(1, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client);
+    read_back(&mut cluster);
+    cluster.tick(Duration::from_secs(1));
+    let mut effects = cluster.brick(0).core.effects.iter();
+    let is_told = effects.any(|effect| match effect {
+        Effect::Control(_, request) => matches!(request, ControlRequest::Returned { .. }),
+        _ => false,
+    });
+    assert!(!is_told);
+    cluster.settle();
+    assert!(cluster.is_online(), "{}", cluster.story());
+}
+
+#[test]
+fn segment_that_is_full_while_a_table_comes_back_has_a_baseline_of_it_behind() {
+    let mut cluster = Cluster::new(1, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client);
+    read_back(&mut cluster);
+    let before = cluster.records(0).len();
+    cluster.roll(0);
+    cluster.turn();
+    let records = cluster.records(0);
+    let claimed = records[before..].iter().map(|it| it.0);
+    let claimed = claimed.filter(|it| it.kind == Kind::Baseline);
+    let claimed: BTreeSet<_> = claimed.map(|it| it.partition).collect();
+    for key in 0..24 {
+        let partition = cluster.partition_of(&format!("key{key}"));
+        assert!(claimed.contains(&partition), "{partition} of {claimed:?}");
+    }
 }

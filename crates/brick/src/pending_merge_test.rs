@@ -211,3 +211,34 @@ fn brick_that_never_put_the_halves_together_summaries_the_whole_by_their_ends() 
         check(&mut cluster, client, 0..60);
     }
 }
+
+/// The whole has nothing but the claim that it holds what its halves had.
+#[test]
+fn ops_of_halves_that_are_unreadable_are_not_given_again() {
+    let mut cluster = Cluster::new(1, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    split(&mut cluster, &["key1"]);
+    for _ in 0..200 {
+        fill(&mut cluster, client, 1..2);
+    }
+    // More ops than there are records: the cleaner has removed what was overwritten.
+    cluster.roll(0);
+    for _ in 0..4 {
+        cluster.settle();
+    }
+    assert_eq!(cluster.segments(0), [2]);
+    merge(&mut cluster, &["key1"]);
+    cluster.roll(0);
+    cluster.turn();
+    let whole = cluster.partition_of("key1");
+    let upto = cluster.brick(0).core.tables.merged_upto(whole);
+    cluster.damage(0, 2);
+    cluster.kill(0);
+    cluster.restart(0);
+    let client = cluster.connect(0, Port::Node);
+    let before = cluster.records(0).len();
+    assert_eq!(cluster.call(client, "SET key1 new"), "+OK");
+    let records = cluster.records(0);
+    let written = records[before..].iter().find(|it| it.1 == b"key1");
+    assert!(written.map(|it| it.0.op) > upto, "{written:?}");
+}

@@ -153,6 +153,39 @@ fn values_that_are_in_the_log_alone_are_read_and_their_segments_stay() {
 }
 
 #[test]
+fn segment_that_an_export_kept_goes_with_its_last_piece() {
+    let (mut node, client) = node(TableAttributes {
+        durability: Durability::Log,
+        medium: Medium::Disk,
+        ..TableAttributes::default()
+    });
+    node.call(client, "SET {t}0 old");
+    node.roll(0);
+    fill(&mut node, client, 100, &"x".repeat(5000));
+    // The cleaner is done with the first segment, and waits for what replaced its record.
+    node.logs[0].is_held = true;
+    node.call(client, "SET {t}0 new");
+    node.append(0);
+    node.advance(Duration::from_millis(100));
+    node.append(0);
+    node.settle();
+    let of = partition(&node.bricks[0], "default");
+    let backup = node.connect(0, Port::Brick);
+    let first = node.call(backup, &format!("TABLE EXPORT default {of}"));
+    assert!(
+        first.starts_with("*5 :1"),
+        "it was meant to take two pieces"
+    );
+    node.sync(0);
+    node.settle();
+    let is_there = |node: &Node| node.logs[0].sealed.contains_key(&SegmentId(1));
+    assert!(is_there(&node), "values may be there alone");
+    let next = node.call(backup, &format!("TABLE EXPORT default {of} NEXT"));
+    assert!(next.starts_with("*5 :0"), "and no more than two");
+    assert!(!is_there(&node), "nobody waits for a tick");
+}
+
+#[test]
 fn an_export_that_cannot_go_on_says_why() {
     let (mut node, client) = node(TableAttributes {
         durability: Durability::Log,

@@ -1,7 +1,10 @@
 use crate::accepted::Port;
+use crate::cluster_harness::Cluster;
+use crate::cluster_harness::tables::{fill, replicated};
 use crate::harness::Node;
 use crate::users::{Grant, Rights, User};
 use brickyard_types::TableAttributes;
+use std::collections::BTreeSet;
 
 #[test]
 fn nodes_are_listed_with_what_they_hold() {
@@ -60,6 +63,25 @@ fn plan_of_what_is_even_is_empty_and_moves_can_be_paused() {
         node.call(client, "REBALANCE RESUME\nREBALANCE STATUS"),
         format!("+OK {}", status("$2 on"))
     );
+}
+
+#[test]
+fn plan_says_of_each_copy_what_a_partition_of_its_table_has_here() {
+    let mut cluster = Cluster::new(2, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    fill(&mut cluster, client, 0..40);
+    assert_eq!(cluster.call(client, "NODE DRAIN 1"), "+OK");
+    let plan = cluster.call(client, "REBALANCE PLAN");
+    let (id, ..) = cluster.group_of("key1");
+    let led = (0..40).map(|key| format!("key{key}"));
+    let led = led.filter(|key| cluster.places_of(key).0 == 0);
+    let led: BTreeSet<_> = led.map(|key| cluster.partition_of(&key)).collect();
+    assert!(led.len() > 1, "{led:?}");
+    let stats = &cluster.brick(0).core.shared.stats;
+    let memory = stats[0].tables()[&id].memory.value();
+    let wanted = format!("$5 bytes :{} ", memory / led.len() as u64);
+    let found = plan.matches(&wanted).count();
+    assert_eq!(found, 4 - led.len(), "{wanted} in {plan}");
 }
 
 #[test]
