@@ -352,3 +352,37 @@ fn copies_of_a_catch_up_that_came_to_nothing_do_nothing() {
     cluster.settle();
     assert_eq!(cluster.keys_at(learner, key), [""; 0]);
 }
+
+/// What can be read of the log is a claim, and too little to give out ops by: what was overwritten is cleaned away.
+#[test]
+fn ops_that_a_claim_of_a_damaged_log_speaks_of_are_not_given_again() {
+    let mut cluster = Cluster::new(1, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    for _ in 0..200 {
+        assert_eq!(cluster.call(client, "SET key1 old"), "+OK");
+    }
+    cluster.roll(0);
+    for _ in 0..4 {
+        cluster.settle();
+    }
+    assert_eq!(cluster.segments(0), [2]);
+    assert_eq!(cluster.call(client, "SET key1 old"), "+OK");
+    cluster.roll(0);
+    // No more than the turn in which the partition says in the next segment what it has.
+    cluster.turn();
+    let claimed = cluster.records(0);
+    let claimed = claimed.iter().filter(|it| it.0.kind == Kind::Baseline);
+    let claimed = claimed.map(|it| it.0.op).max();
+    cluster.damage(0, 2);
+    cluster.kill(0);
+    cluster.restart(0);
+    let client = cluster.connect(0, Port::Node);
+    let before = cluster.records(0).len();
+    assert_eq!(cluster.call(client, "SET key1 new"), "+OK");
+    let records = cluster.records(0);
+    let written = records[before..].iter().find(|it| it.1 == b"key1");
+    assert!(
+        written.map(|it| it.0.op) > claimed,
+        "{written:?} after {claimed:?}"
+    );
+}

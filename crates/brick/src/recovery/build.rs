@@ -113,6 +113,8 @@ fn build_damaged(replication: &mut Replication<'_>, id: PartitionId, restored: R
     let Some(held) = replication.tables.partition_mut(id) else {
         return;
     };
+    // What was put back may have smaller ops than what was overwritten, and cleaned away: the log's claims speak of those too.
+    held.op = held.op.max(restored.last.1).max(restored.committed);
     held.end_recovery();
     held.committed = held.op;
     let (view, op) = (held.status.view.max(restored.last.0), held.op);
