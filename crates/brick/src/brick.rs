@@ -213,6 +213,11 @@ impl Brick {
         self.core.replicas.check_lease(now);
     }
 
+    /// The turn goes on with events: what comes of them for other nodes leaves with it, too.
+    pub fn continue_turn(&mut self) {
+        self.has_ended_turn = false;
+    }
+
     /// What leaves for other nodes does so once a turn, after everything was executed.
     fn end_turn(&mut self) {
         if !std::mem::replace(&mut self.has_ended_turn, true) {

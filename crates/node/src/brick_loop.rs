@@ -98,6 +98,7 @@ impl BrickLoop {
         self.receive_streams(io);
         self.run_brick(io);
         self.carry_out(io);
+        self.hear_inline(io);
         self.send(io);
         if let Some(reason) = self.stop_reason.take() {
             // Only now: the clients were just told what is known of their writes.
@@ -117,6 +118,7 @@ impl BrickLoop {
             || (can_receive && Sockets::<ConnectionId>::has_readable(io))
             || Sockets::<LinkId>::has_readable(io)
             || io.has_connections()
+            || io.has_inline_reports()
         {
             return Duration::ZERO;
         }

@@ -20,6 +20,7 @@
 
 mod append;
 mod hint;
+mod inline;
 mod io;
 mod read;
 mod sync;
@@ -27,6 +28,7 @@ mod unsynced;
 
 pub use append::{AppendOrder, AppendReport, AppendWorker};
 pub use hint::write_hint;
+pub use inline::InlineAppends;
 pub use io::{AppendIo, SyncIo, WorkerIo};
 pub use read::{ReadOrder, ReadReport, Reading};
 pub use sync::{SyncJob, SyncStep, SyncWorker};

@@ -122,8 +122,11 @@ pub trait Ports {
 
 /// The workers of the brick's log.
 pub trait Log {
-    /// Gives an order to the worker that appends.
+    /// Gives an order to the worker that appends, or carries it out here and now.
     fn append(&mut self, order: AppendOrder);
+
+    /// Whether an order was carried out here, and its report has not been taken.
+    fn has_inline_reports(&self) -> bool;
 
     /// Gives an order to the worker that reads.
     fn read(&mut self, order: ReadOrder);

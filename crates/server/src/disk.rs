@@ -2,9 +2,10 @@
 //!
 //! In:  what the brick wants appended, read, deleted, synced. Out: [`Event`]s for the brick.
 //!
-//! The loop never waits for a disk. `append` writes batches in order, `sync` makes them durable in
-//! groups and seals and deletes segments, `read` reads cold values and feeds the cleaner. They are
-//! three because they must not wait for one another. All three sleep when there is nothing to do.
+//! `append` writes batches in order, `sync` makes them durable in groups and seals and deletes segments, `read` reads
+//! cold values and feeds the cleaner. They are three because they must not wait for one another. All three sleep when
+//! there is nothing to do. The loop waits for none of them; small batches it writes itself, while the disk takes them
+//! without delay.
 //!
 //! Not here: what each does with an order, and when it syncs (`node`).
 
@@ -21,20 +22,22 @@ pub(crate) use timing::{DiskStats, Timing};
 use crate::fatal;
 use crate::queue::{self, Orders};
 use crate::wake::Waker;
-use append::AppendThread;
+use append::{AppendThread, Inline, InlineAppender};
 use brickyard_brick::{BatchId, Event};
 use brickyard_node::disk::{
-    AppendOrder, AppendReport, AppendWorker, ReadOrder, ReadReport, Reading, SyncWorker,
+    AppendOrder, AppendReport, AppendWorker, InlineAppends, ReadOrder, ReadReport, Reading,
+    SyncWorker,
 };
 use brickyard_store::{Disk, HintJob, Opened};
 use brickyard_types::SegmentId;
 use progress::Progress;
 use read::ReadThread;
 use rtrb::Consumer;
+use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sync::{SyncReport, SyncThread};
@@ -44,6 +47,7 @@ use sync::{SyncReport, SyncThread};
 pub(crate) struct DiskLink {
     append: Orders<AppendOrder>,
     append_reports: Consumer<AppendReport>,
+    inline: Box<dyn Inline>,
     deletes: Orders<SegmentId>,
     sync_reports: Consumer<SyncReport>,
     synced: Arc<AtomicU64>,
@@ -58,6 +62,8 @@ pub(crate) struct DiskSetup<'a> {
     pub(crate) brick: u32,
     pub(crate) wakers: &'a Arc<[Waker]>,
     pub(crate) sync_interval: Duration,
+    /// Bytes of the longest batch that the loop writes itself; 0: it writes none.
+    pub(crate) inline_append_max: usize,
     pub(crate) stats: Arc<DiskStats>,
 }
 
@@ -74,6 +80,7 @@ pub(crate) fn start<D: Disk>(
         brick,
         wakers,
         sync_interval,
+        inline_append_max,
         stats,
     } = setup;
     let index = brick as usize;
@@ -96,8 +103,18 @@ pub(crate) fn start<D: Disk>(
             stats: Arc::clone(&stats),
         },
     };
+    let worker = Arc::new(Mutex::new(AppendWorker::new(opened.appender)));
+    let inline = Box::new(InlineAppender {
+        worker: Arc::clone(&worker),
+        appends: InlineAppends::new(inline_append_max),
+        around: append::Around {
+            reports: VecDeque::new(),
+            progress: Arc::clone(&progress),
+            stats: Arc::clone(&stats),
+        },
+    });
     let append_thread = AppendThread {
-        worker: AppendWorker::new(opened.appender),
+        worker,
         orders: append_orders,
         around: append::Around {
             reports: append_to_loop,
@@ -123,6 +140,7 @@ pub(crate) fn start<D: Disk>(
     let link = DiskLink {
         append,
         append_reports,
+        inline,
         deletes,
         sync_reports,
         synced,
@@ -134,8 +152,13 @@ pub(crate) fn start<D: Disk>(
 }
 
 impl DiskLink {
-    /// Gives an order to the append thread.
+    /// Writes a batch, or gives it to the append thread, behind what that has to do.
     pub(crate) fn append(&mut self, order: AppendOrder) {
+        if let AppendOrder::Batch(append) = &order
+            && (self.inline).append(append, &self.append, &self.append_reports)
+        {
+            return;
+        }
         self.append.give(order);
     }
 
@@ -161,9 +184,15 @@ impl DiskLink {
         self.append.is_backed_up() || self.deletes.is_backed_up() || self.read.is_backed_up()
     }
 
+    /// Whether the loop has written a batch itself and has not heard of it.
+    pub(crate) fn has_inline_reports(&self) -> bool {
+        self.inline.has_reports()
+    }
+
     /// Whether a thread reported something.
     pub(crate) fn has_reports(&self) -> bool {
-        !self.append_reports.is_empty()
+        self.has_inline_reports()
+            || !self.append_reports.is_empty()
             || self.synced.load(Ordering::Acquire) != self.synced_seen
             || !self.sync_reports.is_empty()
             || !self.read_reports.is_empty()
@@ -174,6 +203,9 @@ impl DiskLink {
         // Read before the appends are taken: what is synced by now was reported appended before.
         let synced = self.synced.load(Ordering::Acquire);
         let sync_reports = self.sync_reports.slots();
+        while let Some(report) = self.inline.take_report() {
+            handle(report.into_event());
+        }
         while let Ok(report) = self.append_reports.pop() {
             handle(report.into_event());
         }

@@ -21,6 +21,7 @@ struct Bench {
     link: Option<DiskLink>,
     threads: Vec<JoinHandle<()>>,
     hints: Option<HintThread<MemDisk>>,
+    stats: Arc<DiskStats>,
     op: u64,
 }
 
@@ -28,7 +29,8 @@ struct Bench {
 type ReportText = String;
 
 impl Bench {
-    fn new(disk: MemDisk, sync_interval: Duration) -> Self {
+    /// Batches of at most so many bytes the loop writes itself.
+    fn new(disk: MemDisk, sync_interval: Duration, inline_append_max: usize) -> Self {
         let mut config = LogConfig::new(BrickId(0), brickyard_store::DirectoryId([7; 16]));
         config.segment_bytes = 4096;
         config.reserve_bytes = 0;
@@ -37,11 +39,13 @@ impl Bench {
         let waker = Waker::new(poll.registry(), mio::Token(0)).expect("a waker");
         let wakers: Arc<[Waker]> = Arc::new([waker]);
         let hints = HintThread::start(catalog()).expect("a thread");
+        let stats = Arc::new(DiskStats::default());
         let setup = DiskSetup {
             brick: 0,
             wakers: &wakers,
             sync_interval,
-            stats: Arc::new(DiskStats::default()),
+            inline_append_max,
+            stats: Arc::clone(&stats),
         };
         let (link, threads) = start(opened, hints.sender(), setup).expect("threads");
         Self {
@@ -51,6 +55,7 @@ impl Bench {
             link: Some(link),
             threads,
             hints: Some(hints),
+            stats,
             op: 0,
         }
     }
@@ -210,262 +215,354 @@ fn has(reports: &[ReportText], wanted: &str) -> bool {
 
 const NEVER: Duration = Duration::from_secs(3600);
 
+/// Whatever is written, who writes it makes no difference: the thread all of it, short batches the loop, or all.
+const WAYS: [usize; 3] = [0, 1000, 1 << 20];
+
 #[test]
 fn batch_is_appended_and_then_synced_when_it_asks() {
-    let mut bench = Bench::new(MemDisk::new(1), NEVER);
-    bench.append(1, 0, false, 10);
-    bench.append(2, 0, true, 10);
-    let reports = bench.wait(|reports| has(reports, "synced 2"));
-    assert_eq!(reports, ["appended 1", "appended 2", "synced 2"]);
-    bench.end();
+    for way in WAYS {
+        let mut bench = Bench::new(MemDisk::new(1), NEVER, way);
+        bench.append(1, 0, false, 10);
+        bench.append(2, 0, true, 10);
+        let reports = bench.wait(|reports| has(reports, "synced 2"));
+        assert_eq!(reports, ["appended 1", "appended 2", "synced 2"]);
+        bench.end();
+    }
 }
 
 #[test]
 fn idle_log_is_synced_after_the_interval() {
-    let mut bench = Bench::new(MemDisk::new(1), Duration::from_millis(1));
-    bench.append(1, 0, false, 10);
-    bench.wait(|reports| has(reports, "synced 1"));
-    bench.append(2, 0, false, 10);
-    bench.wait(|reports| has(reports, "synced 2"));
-    bench.end();
+    for way in WAYS {
+        let mut bench = Bench::new(MemDisk::new(1), Duration::from_millis(1), way);
+        bench.append(1, 0, false, 10);
+        bench.wait(|reports| has(reports, "synced 1"));
+        bench.append(2, 0, false, 10);
+        bench.wait(|reports| has(reports, "synced 2"));
+        bench.end();
+    }
 }
 
 #[test]
 fn full_disk_fails_the_rest_of_the_epoch_and_the_next_one_goes_on() {
-    let disk = MemDisk::new(1);
-    let mut bench = Bench::new(disk.clone(), NEVER);
-    bench.append(1, 0, false, 10);
-    bench.wait(|reports| has(reports, "appended 1"));
-    disk.inject(Fault::Full { capacity: 0 });
-    bench.append(2, 0, false, 10);
-    bench.wait(|reports| has(reports, "failed 2"));
-    disk.heal();
-    // Sent before the brick heard of the failure: refused although there is room again.
-    bench.append(3, 0, false, 10);
-    bench.append(4, 0, false, 10);
-    bench.append(5, 1, false, 10);
-    let reports = bench.wait(|reports| has(reports, "appended 5"));
-    assert_eq!(reports, ["failed 3", "failed 4", "appended 5"]);
-    let disk = bench.end();
-    assert_eq!(ops(&disk), [1, 5]);
+    for way in WAYS {
+        let disk = MemDisk::new(1);
+        let mut bench = Bench::new(disk.clone(), NEVER, way);
+        bench.append(1, 0, false, 10);
+        bench.wait(|reports| has(reports, "appended 1"));
+        disk.inject(Fault::Full { capacity: 0 });
+        bench.append(2, 0, false, 10);
+        bench.wait(|reports| has(reports, "failed 2"));
+        disk.heal();
+        // Sent before the brick heard of the failure: refused although there is room again.
+        bench.append(3, 0, false, 10);
+        bench.append(4, 0, false, 10);
+        bench.append(5, 1, false, 10);
+        let reports = bench.wait(|reports| has(reports, "appended 5"));
+        assert_eq!(reports, ["failed 3", "failed 4", "appended 5"]);
+        let disk = bench.end();
+        assert_eq!(ops(&disk), [1, 5]);
+    }
 }
 
 #[test]
 fn failed_sync_poisons() {
-    let disk = MemDisk::new(1);
-    let mut bench = Bench::new(disk.clone(), NEVER);
-    disk.inject(Fault::SyncFails { after: 0 });
-    bench.append(1, 0, true, 10);
-    let reports = bench.wait(|reports| has(reports, "poisoned"));
-    assert!(
-        !reports.iter().any(|reports| reports.starts_with("synced")),
-        "{reports:?}"
-    );
-    bench.append(2, 0, false, 10);
-    let reports = bench.wait(|reports| has(reports, "poisoned"));
-    assert!(!has(&reports, "appended 2"), "{reports:?}");
-    bench.end();
+    for way in WAYS {
+        let disk = MemDisk::new(1);
+        let mut bench = Bench::new(disk.clone(), NEVER, way);
+        disk.inject(Fault::SyncFails { after: 0 });
+        bench.append(1, 0, true, 10);
+        let reports = bench.wait(|reports| has(reports, "poisoned"));
+        assert!(
+            !reports.iter().any(|reports| reports.starts_with("synced")),
+            "{reports:?}"
+        );
+        bench.append(2, 0, false, 10);
+        let reports = bench.wait(|reports| has(reports, "poisoned"));
+        assert!(!has(&reports, "appended 2"), "{reports:?}");
+        bench.end();
+    }
 }
 
 #[test]
 fn everything_is_synced_at_the_end_and_survives_a_power_cut() {
-    let mut bench = Bench::new(MemDisk::new(3), NEVER);
-    for id in 1..=20 {
-        bench.append(id, 0, false, 100);
+    for way in WAYS {
+        let mut bench = Bench::new(MemDisk::new(3), NEVER, way);
+        for id in 1..=20 {
+            bench.append(id, 0, false, 100);
+        }
+        let disk = bench.end();
+        disk.power_cut();
+        assert_eq!(ops(&disk), (1..=20).collect::<Vec<_>>());
     }
-    let disk = bench.end();
-    disk.power_cut();
-    assert_eq!(ops(&disk), (1..=20).collect::<Vec<_>>());
 }
 
 #[test]
 fn checkpoint_is_told_after_all_before_it_are_synced() {
-    let mut bench = Bench::new(MemDisk::new(1), NEVER);
-    bench.append(1, 0, false, 10);
-    bench.checkpoint(77);
-    bench.link().flush();
-    let reports = bench.wait(|reports| has(reports, "checkpointed 77") && has(reports, "synced 1"));
-    let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
-    assert!(at("appended 1") < at("checkpointed 77"), "{reports:?}");
-    bench.end();
+    for way in WAYS {
+        let mut bench = Bench::new(MemDisk::new(1), NEVER, way);
+        bench.append(1, 0, false, 10);
+        bench.checkpoint(77);
+        bench.link().flush();
+        let reports =
+            bench.wait(|reports| has(reports, "checkpointed 77") && has(reports, "synced 1"));
+        let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
+        assert!(at("appended 1") < at("checkpointed 77"), "{reports:?}");
+        bench.end();
+    }
 }
 
 #[test]
 fn checkpoint_seals_the_active_segment_and_the_roll_is_told_before() {
-    let mut bench = Bench::new(MemDisk::new(1), NEVER);
-    bench.append(1, 0, false, 10);
-    bench.checkpoint(77);
-    // The second finds a segment without records.
-    bench.checkpoint(78);
-    bench.link().flush();
-    let reports = bench.wait(|reports| has(reports, "checkpointed 78"));
-    let rolls = reports
-        .iter()
-        .filter(|reports| reports.starts_with("rolled"));
-    assert_eq!(rolls.collect::<Vec<_>>(), ["rolled 1"]);
-    let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
-    assert!(at("rolled 1") < at("checkpointed 77"), "{reports:?}");
-    let sealed = bench.disk.content("000001.seg").expect("a segment");
-    assert!(sealed.ends_with(b"BRKYSEAL"));
-    bench.append(2, 0, false, 10);
-    let disk = bench.end();
-    assert_eq!(ops(&disk), [1, 2]);
+    for way in WAYS {
+        let mut bench = Bench::new(MemDisk::new(1), NEVER, way);
+        bench.append(1, 0, false, 10);
+        bench.checkpoint(77);
+        // The second finds a segment without records.
+        bench.checkpoint(78);
+        bench.link().flush();
+        let reports = bench.wait(|reports| has(reports, "checkpointed 78"));
+        let rolls = reports
+            .iter()
+            .filter(|reports| reports.starts_with("rolled"));
+        assert_eq!(rolls.collect::<Vec<_>>(), ["rolled 1"]);
+        let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
+        assert!(at("rolled 1") < at("checkpointed 77"), "{reports:?}");
+        let sealed = bench.disk.content("000001.seg").expect("a segment");
+        assert!(sealed.ends_with(b"BRKYSEAL"));
+        bench.append(2, 0, false, 10);
+        let disk = bench.end();
+        assert_eq!(ops(&disk), [1, 2]);
+    }
 }
 
 #[test]
 fn sync_of_the_replicator_rolls_nothing_and_is_always_answered() {
-    let mut bench = Bench::new(MemDisk::new(1), NEVER);
-    let answer = format!("checkpointed {}", u64::MAX);
-    for id in 1..=3 {
-        bench.append(id, 0, false, 10);
-        bench.checkpoint(u64::MAX);
-        bench.link().flush();
-        let reports = bench.wait(|reports| has(reports, &answer));
-        let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
-        let appended = at(&format!("appended {id}")).expect("appended");
-        let synced = at(&format!("synced {id}")).expect("synced");
-        assert!(
-            appended < synced && Some(synced) < at(&answer),
-            "{reports:?}"
-        );
-        assert!(!reports.iter().any(|reports| reports.starts_with("rolled")));
-        // There is nothing to sync now.
-        bench.checkpoint(u64::MAX);
-        bench.link().flush();
-        bench.wait(|reports| has(reports, &answer));
+    for way in WAYS {
+        let mut bench = Bench::new(MemDisk::new(1), NEVER, way);
+        let answer = format!("checkpointed {}", u64::MAX);
+        for id in 1..=3 {
+            bench.append(id, 0, false, 10);
+            bench.checkpoint(u64::MAX);
+            bench.link().flush();
+            let reports = bench.wait(|reports| has(reports, &answer));
+            let at = |wanted: &str| reports.iter().position(|reports| reports == wanted);
+            let appended = at(&format!("appended {id}")).expect("appended");
+            let synced = at(&format!("synced {id}")).expect("synced");
+            assert!(
+                appended < synced && Some(synced) < at(&answer),
+                "{reports:?}"
+            );
+            assert!(!reports.iter().any(|reports| reports.starts_with("rolled")));
+            // There is nothing to sync now.
+            bench.checkpoint(u64::MAX);
+            bench.link().flush();
+            bench.wait(|reports| has(reports, &answer));
+        }
+        let disk = bench.end();
+        assert!(disk.content("000002.seg").is_none());
     }
-    let disk = bench.end();
-    assert!(disk.content("000002.seg").is_none());
 }
 
 #[test]
 fn checkpoint_on_a_full_disk_is_a_sync() {
-    let disk = MemDisk::new(1);
-    let mut bench = Bench::new(disk.clone(), NEVER);
-    bench.append(1, 0, false, 10);
-    bench.wait(|reports| has(reports, "appended 1"));
-    disk.inject(Fault::Full { capacity: 0 });
-    bench.checkpoint(77);
-    bench.link().flush();
-    bench.wait(|reports| has(reports, "checkpointed 77"));
-    disk.heal();
-    bench.append(2, 0, false, 10);
-    let disk = bench.end();
-    disk.power_cut();
-    assert_eq!(ops(&disk), [1, 2]);
+    for way in WAYS {
+        let disk = MemDisk::new(1);
+        let mut bench = Bench::new(disk.clone(), NEVER, way);
+        bench.append(1, 0, false, 10);
+        bench.wait(|reports| has(reports, "appended 1"));
+        disk.inject(Fault::Full { capacity: 0 });
+        bench.checkpoint(77);
+        bench.link().flush();
+        bench.wait(|reports| has(reports, "checkpointed 77"));
+        disk.heal();
+        bench.append(2, 0, false, 10);
+        let disk = bench.end();
+        disk.power_cut();
+        assert_eq!(ops(&disk), [1, 2]);
+    }
 }
 
 #[test]
 fn active_segment_is_read_up_to_the_last_whole_batch() {
-    let disk = MemDisk::new(1);
-    let mut bench = Bench::new(disk.clone(), NEVER);
-    bench.append(1, 0, true, 10);
-    bench.append(2, 0, true, 10);
-    bench.wait(|reports| has(reports, "synced 2"));
-    // As if the next batch were half-way.
-    let bytes = disk.content("000001.seg").expect("a segment");
-    disk.put("000001.seg", &[&bytes[..], &bytes[64..90]].concat());
-    // The next segment does not exist yet: the brick asks for it when it has not heard of a roll.
-    for segment in [1, 2] {
-        bench.read_segment(SegmentId(segment));
+    for way in WAYS {
+        let disk = MemDisk::new(1);
+        let mut bench = Bench::new(disk.clone(), NEVER, way);
+        bench.append(1, 0, true, 10);
+        bench.append(2, 0, true, 10);
+        bench.wait(|reports| has(reports, "synced 2"));
+        // As if the next batch were half-way.
+        let bytes = disk.content("000001.seg").expect("a segment");
+        disk.put("000001.seg", &[&bytes[..], &bytes[64..90]].concat());
+        // The next segment does not exist yet: the brick asks for it when it has not heard of a roll.
+        for segment in [1, 2] {
+            bench.read_segment(SegmentId(segment));
+        }
+        bench.link().flush();
+        let reports = bench.wait(|reports| reports.len() == 2);
+        assert_eq!(
+            reports,
+            [
+                "chunk of 122 bytes, next None, damaged false",
+                "chunk of 0 bytes, next None, damaged false"
+            ]
+        );
+        bench.end();
     }
-    bench.link().flush();
-    let reports = bench.wait(|reports| reports.len() == 2);
-    assert_eq!(
-        reports,
-        [
-            "chunk of 122 bytes, next None, damaged false",
-            "chunk of 0 bytes, next None, damaged false"
-        ]
-    );
-    bench.end();
 }
 
 #[test]
 fn segments_are_deleted_many_with_one_sync() {
-    let disk = MemDisk::new(1);
-    let mut bench = Bench::new(disk.clone(), NEVER);
-    for id in 1..=100 {
-        bench.append(id, 0, true, 4000);
+    for way in WAYS {
+        let disk = MemDisk::new(1);
+        let mut bench = Bench::new(disk.clone(), NEVER, way);
+        for id in 1..=100 {
+            bench.append(id, 0, true, 4000);
+        }
+        bench.wait(|reports| has(reports, "synced 100"));
+        // Four would do for the deletes and one for the end, if the sync thread saw all orders at once.
+        disk.inject(Fault::SyncFails { after: 20 });
+        for segment in 1..100 {
+            bench.delete_segment(SegmentId(segment));
+        }
+        bench.link().flush();
+        let disk = bench.end();
+        disk.heal();
+        assert_eq!(ops(&disk), [100]);
     }
-    bench.wait(|reports| has(reports, "synced 100"));
-    // Four would do for the deletes and one for the end, if the sync thread saw all orders at once.
-    disk.inject(Fault::SyncFails { after: 20 });
-    for segment in 1..100 {
-        bench.delete_segment(SegmentId(segment));
-    }
-    bench.link().flush();
-    let disk = bench.end();
-    disk.heal();
-    assert_eq!(ops(&disk), [100]);
 }
 
 #[test]
 fn segment_that_is_dead_as_soon_as_it_is_full_is_deleted_once_it_is_sealed() {
-    for _ in 0..50 {
-        let mut bench = Bench::new(MemDisk::new(1), NEVER);
-        bench.append(1, 0, false, 4000);
-        // Nobody asks for a sync: the sync thread has no other reason to look.
-        bench.append(2, 0, false, 4000);
-        bench.wait(|reports| has(reports, "rolled 1"));
-        bench.delete_segment(SegmentId(1));
-        bench.link().flush();
-        let disk = bench.end();
-        assert_eq!(ops(&disk), [2]);
+    for way in WAYS {
+        for _ in 0..50 {
+            let mut bench = Bench::new(MemDisk::new(1), NEVER, way);
+            bench.append(1, 0, false, 4000);
+            // Nobody asks for a sync: the sync thread has no other reason to look.
+            bench.append(2, 0, false, 4000);
+            bench.wait(|reports| has(reports, "rolled 1"));
+            bench.delete_segment(SegmentId(1));
+            bench.link().flush();
+            let disk = bench.end();
+            assert_eq!(ops(&disk), [2]);
+        }
     }
 }
 
 #[test]
 fn full_segments_are_rolled_read_in_chunks_and_deleted() {
-    let disk = MemDisk::new(1);
-    let mut bench = Bench::new(disk.clone(), NEVER);
-    for id in 1..=5 {
-        bench.append(id, 0, true, 1500);
+    for way in WAYS {
+        let disk = MemDisk::new(1);
+        let mut bench = Bench::new(disk.clone(), NEVER, way);
+        for id in 1..=5 {
+            bench.append(id, 0, true, 1500);
+        }
+        let reports = bench.wait(|reports| has(reports, "synced 5"));
+        let rolled = reports
+            .iter()
+            .position(|reports| reports == "rolled 1")
+            .expect("a roll");
+        assert!(
+            rolled
+                < reports
+                    .iter()
+                    .position(|reports| reports == "appended 3")
+                    .expect("appended")
+        );
+        bench.read_segment(SegmentId(1));
+        bench.link().flush();
+        let reports =
+            bench.wait(|reports| reports.iter().any(|reports| reports.starts_with("chunk")));
+        assert_eq!(reports, ["chunk of 3102 bytes, next None, damaged false"]);
+        bench.delete_segment(SegmentId(1));
+        bench.link().flush();
+        let disk = bench.end();
+        assert_eq!(ops(&disk), [3, 4, 5]);
     }
-    let reports = bench.wait(|reports| has(reports, "synced 5"));
-    let rolled = reports
-        .iter()
-        .position(|reports| reports == "rolled 1")
-        .expect("a roll");
-    assert!(
-        rolled
-            < reports
-                .iter()
-                .position(|reports| reports == "appended 3")
-                .expect("appended")
-    );
-    bench.read_segment(SegmentId(1));
-    bench.link().flush();
-    let reports = bench.wait(|reports| reports.iter().any(|reports| reports.starts_with("chunk")));
-    assert_eq!(reports, ["chunk of 3102 bytes, next None, damaged false"]);
-    bench.delete_segment(SegmentId(1));
-    bench.link().flush();
-    let disk = bench.end();
-    assert_eq!(ops(&disk), [3, 4, 5]);
 }
 
 #[test]
 fn value_is_read_back_and_a_wrong_one_is_not() {
-    let mut bench = Bench::new(MemDisk::new(1), NEVER);
-    bench.append(1, 0, true, 42);
-    bench.wait(|reports| has(reports, "synced 1"));
-    for (token, op) in [(1, 1), (2, 9)] {
-        bench.link().read(ReadOrder::Value(ColdRead {
-            token,
-            position: Position {
-                segment: SegmentId(1),
-                offset: 64,
-            },
-            partition: Some(PartitionId(1)),
-            op: Op(op),
-            key: b"key".to_vec(),
-            value_len: 42,
-        }));
+    for way in WAYS {
+        let mut bench = Bench::new(MemDisk::new(1), NEVER, way);
+        bench.append(1, 0, true, 42);
+        bench.wait(|reports| has(reports, "synced 1"));
+        for (token, op) in [(1, 1), (2, 9)] {
+            bench.link().read(ReadOrder::Value(ColdRead {
+                token,
+                position: Position {
+                    segment: SegmentId(1),
+                    offset: 64,
+                },
+                partition: Some(PartitionId(1)),
+                op: Op(op),
+                key: b"key".to_vec(),
+                value_len: 42,
+            }));
+        }
+        bench.link().flush();
+        let reports = bench.wait(|reports| reports.len() == 2);
+        assert_eq!(reports, ["read 1: 42 bytes", "read 2: no"]);
+        bench.end();
     }
-    bench.link().flush();
-    let reports = bench.wait(|reports| reports.len() == 2);
-    assert_eq!(reports, ["read 1: 42 bytes", "read 2: no"]);
+}
+
+#[test]
+fn short_batch_is_written_at_once_and_reported_without_a_thread() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER, 1000);
+    bench.append(1, 0, false, 10);
+    assert!(bench.link().has_inline_reports());
+    let mut reports = Vec::new();
+    bench.link().deliver(|event| reports.push(say(&event)));
+    assert_eq!(reports, ["appended 1"]);
+    assert!(!bench.link().has_reports());
+    assert_eq!(bench.stats.inline_appends.load(Ordering::Relaxed), 1);
     bench.end();
+}
+
+#[test]
+fn batch_overtakes_nothing_that_the_thread_has_to_do_or_has_reported() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER, 1000);
+    let mut reports = Vec::new();
+    for round in 0..200 {
+        let id = 3 * round;
+        bench.append(id + 1, 0, false, 1100);
+        bench.append(id + 2, 0, false, 10);
+        bench.checkpoint(round);
+        bench.append(id + 3, 0, false, 10);
+        if round % 2 == 0 {
+            let last = format!("appended {}", id + 3);
+            reports.extend(bench.wait(|reports| has(reports, &last)));
+        }
+    }
+    reports.extend(bench.wait(|reports| has(reports, "appended 600")));
+    let appended: Vec<&str> = reports
+        .iter()
+        .filter_map(|it| it.strip_prefix("appended "))
+        .collect();
+    let wanted: Vec<String> = (1..=600).map(|id: u64| id.to_string()).collect();
+    assert_eq!(appended, wanted);
+    let disk = bench.end();
+    let sorted = ops(&disk);
+    assert!(sorted.is_sorted(), "{sorted:?}");
+    assert_eq!(sorted.len(), 600);
+}
+
+#[test]
+fn new_segments_are_made_by_the_thread() {
+    let mut bench = Bench::new(MemDisk::new(1), NEVER, 1 << 20);
+    bench.append(1, 0, false, 3000);
+    bench.append(2, 0, false, 3000);
+    assert_eq!(bench.stats.inline_appends.load(Ordering::Relaxed), 1);
+    bench.wait(|reports| has(reports, "appended 2"));
+    // The thread may be on its way to sleep.
+    for id in 3..1_000_000 {
+        bench.append(id, 0, false, 10);
+        if bench.stats.inline_appends.load(Ordering::Relaxed) == 2 {
+            return drop(bench.end());
+        }
+        bench.wait(|reports| has(reports, &format!("appended {id}")));
+    }
+    panic!("the thread never lets go of the log");
 }
 
 /// The ops that a start would find.

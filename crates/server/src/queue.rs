@@ -3,10 +3,12 @@
 //! The loop never waits: what a full ring refuses stays with it ([`Orders`]). The thread may wait,
 //! and does so for a full ring of reports ([`Reports`]): then it is ahead of the loop anyway.
 
-use crate::threads::{Consumer, Producer, PushError, RingBuffer, Thread, park, park_timeout};
+use crate::threads::{
+    Consumer, Mutex, MutexGuard, Producer, PushError, RingBuffer, Thread, park, park_timeout,
+};
 use crate::wake::Waker;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// How long a thread waits before it looks again whether the loop made room.
@@ -16,6 +18,7 @@ const FULL_PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Orders<T> {
     ring: Producer<T>,
+    capacity: usize,
     /// Bounded by what the brick asks for: its pending bytes, its reads in flight.
     waiting: VecDeque<T>,
     /// Dropped after `ring` (fields are dropped in order), so that the thread sees that it ended.
@@ -47,6 +50,7 @@ pub(crate) fn orders<T>(capacity: usize) -> (Orders<T>, Consumer<T>) {
     (
         Orders {
             ring,
+            capacity,
             waiting: VecDeque::new(),
             sleeper: Sleeper::default(),
         },
@@ -80,6 +84,13 @@ impl<T> Orders<T> {
         if is_new {
             self.sleeper.wake();
         }
+    }
+
+    /// What the thread works on, if it has nothing to do ([`serve`]): with that the loop overtakes no order.
+    pub(crate) fn lend<'a, W>(&self, worker: &'a Mutex<W>) -> Option<MutexGuard<'a, W>> {
+        let is_idle = self.waiting.is_empty() && self.ring.slots() == self.capacity;
+        // An order that has left the ring is carried out before the lock is free.
+        is_idle.then(|| worker.try_lock().ok()).flatten()
     }
 
     /// Whether an order waits because the ring is full.
@@ -142,14 +153,42 @@ impl<T> Reports<T> {
 
 /// Takes the next order, sleeping until there is one; `None` when the loop has ended.
 pub(crate) fn wait<T>(orders: &mut Consumer<T>) -> Option<T> {
+    wait_for(orders, |orders| orders.pop().ok())
+}
+
+/// Carries out orders with a worker that the loop may borrow meanwhile ([`Orders::lend`]), until the loop has ended.
+pub(crate) fn serve<T, W>(
+    orders: &mut Consumer<T>,
+    worker: &Mutex<W>,
+    mut carry_out: impl FnMut(&mut W, T),
+) {
+    while wait_for(orders, |orders| (!orders.is_empty()).then_some(())).is_some() {
+        // Taken from the ring only under the lock: one that is in the ring keeps the loop from borrowing.
+        let mut worker = lock(worker);
+        while let Ok(order) = orders.pop() {
+            carry_out(&mut worker, order);
+        }
+    }
+}
+
+/// A thread that panicked stops the process, so what it held is of no concern.
+pub(crate) fn lock<W>(worker: &Mutex<W>) -> MutexGuard<'_, W> {
+    worker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sleeps until `look` finds an order; `None` when the loop has ended and there is none.
+fn wait_for<T, R>(
+    orders: &mut Consumer<T>,
+    mut look: impl FnMut(&mut Consumer<T>) -> Option<R>,
+) -> Option<R> {
     loop {
-        if let Ok(order) = orders.pop() {
-            return Some(order);
+        if let Some(found) = look(orders) {
+            return Some(found);
         }
         // The ring is looked at once more after it was found abandoned: the last order may have
         // been pushed in between.
         if orders.is_abandoned() {
-            return orders.pop().ok();
+            return look(orders);
         }
         park();
     }

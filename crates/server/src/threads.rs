@@ -2,4 +2,5 @@
 //! order in which threads can run.
 
 pub(crate) use rtrb::{Consumer, Producer, PushError, RingBuffer};
+pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use std::thread::{Thread, park, park_timeout};

@@ -1,11 +1,13 @@
 //! The workers of a brick's log, in virtual time: their steps take as long as the world says.
 //!
 //! In:  orders of the brick. Out: reports for it. Each has one order under way at a time, and none waits for another, as
-//! with the server's threads. A sync worker that sleeps is woken by what wakes the server's, and by nothing else.
+//! with the server's threads. A sync worker that sleeps is woken by what wakes the server's, and by nothing else. A batch
+//! for which nothing has to wait may be written at once, by the loop itself.
 //!
 //! Not here: what the workers do (`node`).
 
 use crate::clock::{Nanos, SECOND};
+use crate::random::Random;
 use brickyard_brick::{Append, BatchId, Event};
 use brickyard_metadata::Catalog;
 use brickyard_node::disk::{
@@ -141,11 +143,21 @@ impl UnderWay {
     }
 }
 
+/// Which batches a loop writes itself.
+struct Inline {
+    /// One of so many, where it may.
+    one_in: u64,
+    chance: Random,
+    /// Of one that was written nobody has heard.
+    has_reports: bool,
+}
+
 /// See the module.
 pub(crate) struct LogWork {
     appends: VecDeque<AppendOrder>,
     append: AppendWorker<MemDisk>,
     is_appending: bool,
+    inline: Inline,
     deletes: VecDeque<SegmentId>,
     sync: SyncWorker<MemDisk>,
     syncing: Option<Syncing>,
@@ -161,13 +173,18 @@ pub(crate) struct LogWork {
 }
 
 impl LogWork {
-    pub(crate) fn new(opened: Opened<MemDisk>) -> Self {
+    pub(crate) fn new(opened: Opened<MemDisk>, inline_one_in: u64, chance: Random) -> Self {
         let end = opened.appender.end();
         let unsealed = opened.report.resealed.iter().copied();
         Self {
             appends: VecDeque::new(),
             append: AppendWorker::new(opened.appender),
             is_appending: false,
+            inline: Inline {
+                one_in: inline_one_in,
+                chance,
+                has_reports: false,
+            },
             deletes: VecDeque::new(),
             sync: SyncWorker::new(opened.syncer, unsealed, SYNC_INTERVAL),
             syncing: None,
@@ -193,6 +210,31 @@ impl LogWork {
             self.under_way.begin(batch);
         }
         self.appends.push_back(order);
+    }
+
+    /// Writes a batch at once, if nothing is ordered that comes before it, and chance has it so; whether it did.
+    pub(crate) fn append_inline(&mut self, batch: &Append, now: Instant) -> bool {
+        if !self.appends.is_empty() || !self.inline.chance.one_in(self.inline.one_in) {
+            return false;
+        }
+        assert!(!self.is_appending, "what is under way is in the queue");
+        self.around.now = now;
+        let reports = self.around.reports.len();
+        let appended = self.append.append_inline(batch, &mut self.around);
+        if appended.is_none() {
+            return false;
+        }
+        assert!(
+            self.around.reports.len() > reports,
+            "a batch that was written is reported"
+        );
+        self.under_way.begin(batch);
+        self.inline.has_reports = true;
+        true
+    }
+
+    pub(crate) fn has_inline_reports(&self) -> bool {
+        self.inline.has_reports
     }
 
     pub(crate) fn read(&mut self, order: ReadOrder) {
@@ -224,6 +266,7 @@ impl LogWork {
     }
 
     pub(crate) fn take_reports(&mut self, mut handle: impl FnMut(Event<'_>)) {
+        self.inline.has_reports = false;
         for report in self.around.reports.drain(..) {
             self.under_way.end(&report);
             report.deliver(&mut handle);

@@ -4,7 +4,8 @@
 //! readings. Out: [`Act`]s, in order.
 //!
 //! A turn reads the network and notes what it does to the world; the world does that afterwards, one by one, and the process may
-//! die between any two. Nothing in a turn depends on what it has done to the world in the same turn.
+//! die between any two. Nothing in a turn depends on what it has done to the world in the same turn, but for batches that it
+//! writes into its log itself: those are in the file at once, even if it dies before what it noted earlier.
 
 use crate::log_work::LogWork;
 use crate::network::{ConnectionId, Network, WINDOW_BYTES};
@@ -82,6 +83,8 @@ pub(crate) struct LoopIo<'a> {
     pub(crate) taken: Duration,
     pub(crate) network: &'a mut Network,
     pub(crate) log: &'a mut LogWork,
+    /// Whoever writes would wait.
+    pub(crate) disk_is_stuck: bool,
     pub(crate) outside: &'a mut Outside,
     /// What peers sent, from the first frame that the brick has not taken on; if anybody looks.
     pub(crate) seen: Option<Vec<Vec<u8>>>,
@@ -124,6 +127,12 @@ impl Outside {
     /// There is room again on a socket; whether a send waited for that.
     pub(crate) fn unblock(&mut self, socket: Socket) -> bool {
         self.clients.unblock(socket) || self.streams.unblock(socket)
+    }
+
+    /// Whether the turn has ordered an append that the log has not heard of.
+    fn orders_append(&self) -> bool {
+        let mut acts = self.acts.iter();
+        acts.any(|act| matches!(act, Act::Append(_)))
     }
 
     /// How many messages wait for the next turn.
@@ -375,7 +384,18 @@ impl Ports for LoopIo<'_> {
 
 impl Log for LoopIo<'_> {
     fn append(&mut self, order: AppendOrder) {
+        if let AppendOrder::Batch(batch) = &order
+            && !self.disk_is_stuck
+            && !self.outside.orders_append()
+            && self.log.append_inline(batch, self.now)
+        {
+            return;
+        }
         self.outside.acts.push_back(Act::Append(order));
+    }
+
+    fn has_inline_reports(&self) -> bool {
+        self.log.has_inline_reports()
     }
 
     fn read(&mut self, order: ReadOrder) {

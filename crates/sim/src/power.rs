@@ -209,7 +209,11 @@ impl Cluster {
                     outside.messages.push_back(ToLoop::Open);
                     process.bricks.push(BrickSide {
                         brick_loop: BrickLoop::new(recovered.brick, REQUEST_BYTES_MAX),
-                        log: LogWork::new(recovered.opened),
+                        log: LogWork::new(
+                            recovered.opened,
+                            self.ground.shape.inline_one_in,
+                            random,
+                        ),
                         outside,
                         turn_at: None,
                         turns_noted: Vec::new(),

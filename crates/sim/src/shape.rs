@@ -45,6 +45,8 @@ pub(crate) struct Shape {
     pub(crate) bricks: u32,
     pub(crate) tables: Vec<TableShape>,
     pub(crate) segment_bytes: u32,
+    /// Of this many appends a loop may write one itself.
+    pub(crate) inline_one_in: u64,
     pub(crate) control: ControlConfig,
     /// How long a request may wait before its client is told so.
     pub(crate) request_deadline: Duration,
@@ -95,6 +97,7 @@ impl Shape {
             bricks,
             tables,
             segment_bytes: random.one_of(scenario.cluster.segment_bytes),
+            inline_one_in: Random::of(seed, 5).one_of(scenario.cluster.inline_one_in),
             control: ControlConfig {
                 lease,
                 renew: lease / 5,

@@ -5,6 +5,7 @@ mod sabotage_test;
 
 use crate::fault;
 use crate::plan::PLANNED_STOP;
+use crate::scenario::{ClusterOf, Scenario, USUAL};
 use crate::{SCENARIOS, plan_in, plan_of, run, run_plan, tell};
 
 /// Seeds that showed something that was wrong, and what, before virtual time was that of the server's own loop. They are
@@ -156,6 +157,23 @@ fn faults_that_are_named_are_there() {
     let named = SCENARIOS.iter().flat_map(|it| it.faults).map(|it| it.0);
     for name in named.chain([PLANNED_STOP]) {
         assert!(kinds.contains(&name), "{name}");
+    }
+}
+
+/// As it was when those seeds failed: no loop writes into its log itself.
+static WITHOUT_INLINE: Scenario = Scenario {
+    cluster: ClusterOf {
+        inline_one_in: &[u64::MAX],
+        ..USUAL.cluster
+    },
+    ..USUAL
+};
+
+#[test]
+fn seeds_that_failed_do_not_in_the_schedules_of_then() {
+    for (seed, _) in REGRESSIONS {
+        let outcome = run_plan(*seed, plan_in(&WITHOUT_INLINE, *seed));
+        assert_eq!(outcome.violation, None, "seed {seed}");
     }
 }
 

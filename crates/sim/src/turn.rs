@@ -56,6 +56,7 @@ impl Cluster {
     }
 
     fn loop_and_io(&mut self, node: usize, brick: usize) -> Option<(&mut BrickLoop, LoopIo<'_>)> {
+        let time = self.now();
         let (now, unix) = self.shown(node);
         let machine = &mut self.machines[node];
         let side = machine.process.as_mut()?.bricks.get_mut(brick)?;
@@ -66,6 +67,7 @@ impl Cluster {
             taken: side.taken,
             network: &mut self.network,
             log: &mut side.log,
+            disk_is_stuck: machine.disks.stuck_until() > time,
             outside: &mut side.outside,
             seen: self.ground.notes.is_covered().then(Vec::new),
         };

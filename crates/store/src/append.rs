@@ -179,9 +179,7 @@ impl<D: Disk> Appender<D> {
             "a batch of {bytes} bytes has a record"
         );
         self.space.admit(&self.disk, bytes, purpose)?;
-        let has_records = self.active.len as usize > SEGMENT_HEADER_BYTES;
-        let full_len = u64::from(self.active.len) + bytes + 2 * MARK_BYTES as u64;
-        if self.active.is_ended || (has_records && full_len > self.segment_bytes) {
+        if !self.has_room(batch.len()) {
             self.start_next(bytes)?;
         }
         self.mark_synced()?;
@@ -199,6 +197,14 @@ impl<D: Disk> Appender<D> {
             "a batch from {start} to {end}"
         );
         Ok(Appended { start, end })
+    }
+
+    /// Whether a batch of so many bytes goes into the active segment.
+    #[must_use]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        let has_records = self.active.len as usize > SEGMENT_HEADER_BYTES;
+        let full_len = u64::from(self.active.len) + bytes as u64 + 2 * MARK_BYTES as u64;
+        !(self.active.is_ended || (has_records && full_len > self.segment_bytes))
     }
 
     /// Where the next batch would start.

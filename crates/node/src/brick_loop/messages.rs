@@ -9,17 +9,7 @@ const BUSY: &str = "BUSY the node is busy with other such requests; try again";
 
 impl BrickLoop {
     pub(super) fn take_messages(&mut self, io: &mut impl Io) {
-        let brick = &mut self.brick;
-        let mut has_moves = false;
-        io.take_reports(|event| {
-            has_moves |= matches!(event, Event::SegmentChunk(_));
-            brick.handle(event);
-        });
-        if has_moves {
-            // What the cleaner moves gets a batch of its own: a full disk takes that one, and would
-            // refuse it together with clients' writes.
-            self.carry_out(io);
-        }
+        self.take_reports(io);
         while let Some((from, messages)) = io.poll_forward() {
             self.brick.handle(Event::Forward(from, messages));
         }
@@ -37,6 +27,29 @@ impl BrickLoop {
                 ToLoop::Drain => {}
                 ToLoop::Exit => self.phase = Phase::Ended,
             }
+        }
+    }
+
+    fn take_reports(&mut self, io: &mut impl Io) {
+        let brick = &mut self.brick;
+        let mut has_moves = false;
+        io.take_reports(|event| {
+            has_moves |= matches!(event, Event::SegmentChunk(_));
+            brick.handle(event);
+        });
+        if has_moves {
+            // What the cleaner moves gets a batch of its own: a full disk takes that one, and would
+            // refuse it together with clients' writes.
+            self.carry_out(io);
+        }
+    }
+
+    /// What the loop has written itself is answered in the same turn, and sent to other nodes.
+    pub(super) fn hear_inline(&mut self, io: &mut impl Io) {
+        if io.has_inline_reports() {
+            self.brick.continue_turn();
+            self.take_reports(io);
+            self.carry_out(io);
         }
     }
 

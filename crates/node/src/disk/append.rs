@@ -12,6 +12,7 @@ use super::io::AppendIo;
 use brickyard_brick::{Append, BatchId, Event};
 use brickyard_store::{AppendError, Appended, Appender, Disk, Purpose};
 use brickyard_types::{Position, SegmentId};
+use std::time::Duration;
 
 /// What the loop asks of the worker that appends.
 #[derive(Debug)]
@@ -94,7 +95,9 @@ impl<D: Disk> AppendWorker<D> {
     /// Carries out an order.
     pub fn carry_out(&mut self, order: &AppendOrder, io: &mut impl AppendIo<D>) {
         match order {
-            AppendOrder::Batch(append) => self.append(append, io),
+            AppendOrder::Batch(append) => {
+                self.append(append, io);
+            }
             AppendOrder::Checkpoint(token) => {
                 if *token != SYNC_ONLY {
                     self.roll(io);
@@ -104,6 +107,16 @@ impl<D: Disk> AppendWorker<D> {
                 io.wake_sync();
             }
         }
+    }
+
+    /// Appends a batch for a loop that waits meanwhile, if no new segment has to be made for it; how long that took.
+    pub fn append_inline(
+        &mut self,
+        append: &Append,
+        io: &mut impl AppendIo<D>,
+    ) -> Option<Duration> {
+        let has_room = self.appender.has_room(append.bytes.len());
+        has_room.then(|| self.append(append, io))
     }
 
     /// Nothing more comes: the sync worker does its last sync.
@@ -121,16 +134,18 @@ impl<D: Disk> AppendWorker<D> {
         }
     }
 
-    fn append(&mut self, append: &Append, io: &mut impl AppendIo<D>) {
+    /// Appends, or refuses to; how long the disk took.
+    fn append(&mut self, append: &Append, io: &mut impl AppendIo<D>) -> Duration {
         let id = append.id;
         if let Some(reason) = self.refusal(append) {
             let reason = reason.to_owned();
-            return io.report(AppendReport::Failed { id, reason });
+            io.report(AppendReport::Failed { id, reason });
+            return Duration::ZERO;
         }
         let started = io.now();
         let outcome = self.write(append);
-        let is_failed = matches!(outcome, Outcome::Failed(_));
-        io.count_append(io.now() - started, is_failed);
+        let took = io.now() - started;
+        io.count_append(took, matches!(outcome, Outcome::Failed(_)));
         // Before the loop hears of the batch: it may have it read at once.
         io.set_end(self.appender.end());
         self.pass_on_rolled(io);
@@ -157,6 +172,7 @@ impl<D: Disk> AppendWorker<D> {
             }
             Outcome::Poisoned(reason) => io.report(AppendReport::Poisoned(reason)),
         }
+        took
     }
 
     /// Why the batch is refused without a look at the disk; `None` if it is not.

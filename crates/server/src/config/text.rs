@@ -13,6 +13,12 @@ use std::time::Duration;
 pub struct ByteSize(pub u64);
 
 impl ByteSize {
+    /// So many kibibytes.
+    #[must_use]
+    pub const fn kibibytes(count: u64) -> Self {
+        Self(count << 10)
+    }
+
     /// So many mebibytes.
     #[must_use]
     pub const fn mebibytes(count: u64) -> Self {

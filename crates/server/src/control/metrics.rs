@@ -397,7 +397,12 @@ fn disks(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
         }
     }
     type DiskCount = (&'static str, &'static str, fn(&DiskStats) -> &AtomicU64);
-    let counts: [DiskCount; 2] = [
+    let counts: [DiskCount; 3] = [
+        (
+            "brickyard_store_inline_appends",
+            "Batches that the loop wrote to the log itself.",
+            |it| &it.inline_appends,
+        ),
         (
             "brickyard_store_append_failures",
             "Batches the log refused.",

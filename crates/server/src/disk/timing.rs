@@ -45,6 +45,8 @@ pub(crate) struct DiskStats {
     pub(crate) append: Timing,
     pub(crate) sync: Timing,
     pub(crate) read: Timing,
+    /// Batches that the loop wrote itself.
+    pub(crate) inline_appends: AtomicU64,
     /// Batches that the log refused.
     pub(crate) append_failures: AtomicU64,
     /// Cold reads that gave no value.

@@ -299,6 +299,10 @@ impl node::Log for LoopIo {
         self.disk.append(order);
     }
 
+    fn has_inline_reports(&self) -> bool {
+        self.disk.has_inline_reports()
+    }
+
     fn read(&mut self, order: ReadOrder) {
         self.disk.read(order);
     }

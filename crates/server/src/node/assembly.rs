@@ -88,6 +88,7 @@ impl Assembly<'_> {
                     hints: hints.sender(),
                     stats: Arc::clone(&disks[index]),
                     sync_interval: config.sync_interval,
+                    inline_append_max: config.inline_append_max.to_usize(),
                 },
                 catalog: Arc::clone(&first.catalog),
                 incarnation: first.incarnation,

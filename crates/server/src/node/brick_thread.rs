@@ -56,6 +56,7 @@ pub(super) struct BrickLog {
     pub(super) hints: SyncSender<HintJob<OsDisk>>,
     pub(super) stats: Arc<DiskStats>,
     pub(super) sync_interval: Duration,
+    pub(super) inline_append_max: usize,
 }
 
 impl BrickThread {
@@ -92,6 +93,7 @@ impl BrickThread {
             brick: self.index as u32,
             wakers: &self.wakers,
             sync_interval: self.log.sync_interval,
+            inline_append_max: self.log.inline_append_max,
             stats: self.log.stats,
         };
         let started = disk::start(opened, self.log.hints, setup);

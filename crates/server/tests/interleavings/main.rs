@@ -10,10 +10,10 @@ mod wake;
 #[path = "../../src/queue.rs"]
 mod queue;
 
-use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread::yield_now;
 use std::sync::Arc;
-use threads::{current, park, spawn};
+use threads::{Mutex, current, park, spawn};
 use wake::Waker;
 
 /// A loop: it sleeps while there is nothing, having said so, and having looked once more.
@@ -97,6 +97,40 @@ fn orders_arrive_in_order_and_the_thread_ends_with_its_loop() {
         }
         drop(orders);
         assert_eq!(worker.join().expect("a worker"), [1, 2]);
+    });
+}
+
+/// Whoever writes, what was ordered first is written first, and what the thread has reported is there.
+#[test]
+fn a_loop_that_borrows_the_worker_overtakes_no_order() {
+    loom::model(|| {
+        let written = loom::sync::Arc::new(Mutex::new(Vec::new()));
+        let reported = loom::sync::Arc::new(AtomicUsize::new(0));
+        let (mut orders, mut taking) = queue::orders(2);
+        let (theirs, told) = (written.clone(), reported.clone());
+        let (worker, name) = spawn(move || {
+            queue::serve(&mut taking, &theirs, |written, order| {
+                written.push(order);
+                told.fetch_add(1, Ordering::Relaxed);
+            });
+        });
+        orders.attach(name);
+        orders.give(1);
+        orders.flush();
+        match orders.lend(&written) {
+            Some(mut written) => {
+                assert_eq!(*written, [1]);
+                assert_eq!(reported.load(Ordering::Relaxed), 1);
+                written.push(2);
+            }
+            None => {
+                orders.give(2);
+                orders.flush();
+            }
+        }
+        drop(orders);
+        worker.join().expect("a worker");
+        assert_eq!(*queue::lock(&written), [1, 2]);
     });
 }
 

@@ -1,10 +1,12 @@
 //! In the place of `src/threads.rs`: threads that `loom` steers, and a ring that is a queue under its lock.
 
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::{Arc, Condvar};
 use loom::thread::{JoinHandle, yield_now};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::Duration;
+
+pub(crate) use loom::sync::{Mutex, MutexGuard};
 
 /// A thread that may be parked. Not `loom`'s own, whose token is lost while the thread waits for a lock.
 #[derive(Clone, Debug)]
@@ -143,6 +145,11 @@ impl<T> Producer<T> {
         }
         content.push_back(value);
         Ok(())
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        let content = self.ring.content.lock().expect("no panic under the lock");
+        self.ring.capacity - content.len()
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
