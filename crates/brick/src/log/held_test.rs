@@ -283,6 +283,58 @@ fn batch_is_not_applied_as_it_is_if_a_part_of_it_commits_or_is_elsewhere() {
     assert_eq!(log.bytes_held(), 0);
 }
 
+/// Its operations are in order, but they are not all that ends with it: a run that goes on is not over, and one that was
+/// appended again is waited for in the batch that it came from.
+#[test]
+fn batch_is_not_applied_as_it_is_if_a_run_of_it_goes_on_or_came_from_another() {
+    let (mut log, mut runs) = (Log::new(), Runs::new());
+    for op in 1..=2 {
+        let record = log.hold_known(&view_start(op), std::iter::empty(), VOTES);
+        log.add_pending(P, &mut runs, Op(op), record);
+    }
+    let batch = log.take_batch(Instant(0)).unwrap().id;
+    appended(&mut log, batch);
+    let mut committing = Vec::new();
+    for upto in 1..=2 {
+        log.take_committed(P, &mut runs, Op(upto), &mut committing);
+    }
+    assert_eq!(committing.len(), 2);
+    assert!(log.take_whole(&committing).is_none(), "one run, in two");
+    log.release(&committing);
+
+    let first = append(&mut log, &mut runs, 3);
+    let again = refuse(&mut log, &mut runs, first, &[3]);
+    appended(&mut log, again);
+    committing.clear();
+    log.take_committed(P, &mut runs, Op(3), &mut committing);
+    assert!(log.take_whole(&committing).is_none(), "it came from one");
+    log.release(&committing);
+    assert!(log.meets(super::super::dependency(first, P)));
+    assert_eq!(log.bytes_held(), 0);
+}
+
+/// However many batches were in flight at once, which is as many as wait for replicas that are away.
+#[test]
+fn memory_of_few_batches_is_kept_for_the_next_ones() {
+    let (mut log, mut runs) = (Log::new(), Runs::new());
+    let batches: Vec<BatchId> = (1..=6)
+        .map(|op| append_put(&mut log, &mut runs, op, b"name"))
+        .collect();
+    for batch in batches {
+        appended(&mut log, batch);
+    }
+    let mut committing = Vec::new();
+    log.take_committed(P, &mut runs, Op(6), &mut committing);
+    log.release(&committing);
+    let kept = [
+        log.spare.len(),
+        log.spare_operations.len(),
+        log.spare_records.len(),
+        log.spare_held.len(),
+    ];
+    assert_eq!(kept, [3; 4]);
+}
+
 /// A run is cut in its middle: nobody waits for what was cut, nor sees it as the newest of its key.
 #[test]
 fn cut_within_a_run_leaves_what_is_below_it() {

@@ -85,7 +85,8 @@ fn build(
     let mut watermark = restored.watermark;
     if let Some(held) = replication.tables.partition_mut(id) {
         held.committed = restored.committed;
-        held.op = held.op.max(last.1);
+        // Also where nothing is claimed of what has committed.
+        held.op = held.op.max(last.1).max(restored.committed);
         held.gaps.raise_watermark(watermark);
         watermark = held.gaps.watermark().max(held.cleared);
     }

@@ -249,7 +249,6 @@ impl Fold {
         for (id, upto) in merged {
             if let Some(it) = tables.partition_mut(id) {
                 it.gaps.raise_watermark(upto);
-                it.op = it.op.max(upto);
             }
         }
     }

@@ -2,8 +2,10 @@ use super::Choice;
 use crate::accepted::Port;
 use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
-use brickyard_routing::{Member, NodeId};
-use brickyard_types::{BrickId, Medium, TableAttributes};
+use crate::harness;
+use brickyard_replication::Direction;
+use brickyard_routing::{Member, NodeId, Replica};
+use brickyard_types::{BrickId, Incarnation, Medium, TableAttributes};
 use std::time::Duration;
 
 /// Longer than a stream that owes an answer may be silent, here where an answer may take the 100 ms of a tick.
@@ -187,4 +189,21 @@ fn brick_that_is_reached_again_is_no_silent_one() {
     cluster.mend();
     cluster.turn_until(|cluster| !is_silent(cluster));
     assert_eq!(cluster.call(client, "GET k"), "$3 old");
+}
+
+/// Answers come on the stream that was dialed here.
+#[test]
+fn stream_that_a_brick_has_dialed_says_nothing_of_the_one_to_it() {
+    let mut node = harness::log();
+    let brick = &mut node.bricks[0];
+    let peer = Replica {
+        member: member(2, 0),
+        incarnation: Incarnation(1),
+    };
+    brick.remotes.failure_detector.lose(peer);
+    for (direction, is_silent) in [(Direction::Incoming, true), (Direction::Outgoing, false)] {
+        let link = brick.peer_number();
+        brick.peer_opened(link, peer, direction, 1);
+        assert_eq!(brick.remotes.failure_detector.is_silent(peer), is_silent);
+    }
 }

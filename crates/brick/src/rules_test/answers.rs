@@ -400,17 +400,22 @@ fn time_that_a_request_waited_counts_where_it_was_executed_before() {
     assert_eq!(ask(&mut cluster, client, "GET k"), "$3 new");
 }
 
-/// A reply in parts rests on all that stands between their batches, also of others, and that is younger than the request.
-/// Rule `only the primary expires keys`.
-#[test]
-fn reply_in_parts_has_its_time_whatever_stands_between_them() {
-    let mut cluster = Cluster::new(2, replicated(2));
+/// Keys of two partitions of which the first node is primary and the second backup.
+fn two_at_first(cluster: &Cluster) -> (String, String) {
     let first = cluster.key_at(0, 1);
     let second = (0..1000).map(|at| format!("m{at}")).find(|key| {
         let is_there = cluster.places_of(key) == (0, Some(1));
         is_there && cluster.partition_of(key) != cluster.partition_of(&first)
     });
-    let second = second.expect("two of four partitions");
+    (first, second.expect("two of four partitions"))
+}
+
+/// A reply in parts rests on all that stands between their batches, also of others, and that is younger than the request.
+/// Rule `only the primary expires keys`.
+#[test]
+fn reply_in_parts_has_its_time_whatever_stands_between_them() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (first, second) = two_at_first(&cluster);
     let client = cluster.connect(0, Port::Node);
     let other = cluster.connect(0, Port::Node);
     cluster.is_deciding = false;
@@ -431,6 +436,38 @@ fn reply_in_parts_has_its_time_whatever_stands_between_them() {
     let reply = cluster.receive(client);
     assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
     assert_eq!(cluster.receive(other), "", "it has time left");
+}
+
+/// One part of a reply is written and waits for its replicas, and the other never comes: both have the time of the request.
+/// Rule `only the primary expires keys`.
+#[test]
+fn part_of_a_reply_has_its_time_when_another_is_missing() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (first, second) = two_at_first(&cluster);
+    let client = cluster.connect(0, Port::Node);
+    cluster.is_deciding = false;
+    // The backup hears of neither view: it takes nothing in the one, and the other has no primary.
+    cluster.inform(1, false);
+    cluster.regroup(&first, &[0, 1]);
+    cluster.regroup(&second, &[1]);
+    cluster.turn();
+    cluster.send(client, &format!("MSET {first} v {second} v"));
+    wait(&mut cluster, 40);
+    assert!(!cluster.is_pending(0, &first), "it waits for its view");
+    for _ in 0..6 {
+        cluster.turn();
+        cluster.decide();
+    }
+    wait(&mut cluster, 8);
+    assert_eq!(cluster.receive(client), "", "it has time left");
+    assert!(cluster.is_pending(0, &first), "{}", cluster.story());
+    assert!(!cluster.is_pending(0, &second), "{}", cluster.story());
+    wait(&mut cluster, 4);
+    let reply = cluster.receive(client);
+    assert!(reply.starts_with("-UNKNOWNRESULT"), "{reply}");
+    // The one part may yet be lost, so nobody may say that it was executed because the other was not.
+    assert!(!reply.contains("a part of the command was executed"));
+    assert!(cluster.is_pending(0, &first), "{}", cluster.story());
 }
 
 /// What had waited for a view is prepared together with what had not.

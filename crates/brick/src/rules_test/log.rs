@@ -48,6 +48,41 @@ fn member_in_memory_that_was_out_forgets_what_was_deleted_meanwhile() {
     }
 }
 
+/// The clear has committed where another of its batch waits yet.
+/// Rule `tombstones reach down to the watermark`.
+#[test]
+fn member_that_was_out_forgets_what_was_cleared_meanwhile() {
+    let mut cluster = Cluster::new(3, replicated(3));
+    let mut keys = BTreeMap::<usize, BTreeMap<_, _>>::new();
+    for key in (0..100).map(|at| format!("k{at}")) {
+        let of_primary = keys.entry(cluster.places_of(&key).0).or_default();
+        of_primary.insert(cluster.partition_of(&key), key);
+    }
+    let of_one = keys.into_values().find(|it| it.len() > 1).unwrap();
+    let of_one: Vec<String> = of_one.into_values().collect();
+    let [key, other] = [&of_one[0], &of_one[1]];
+    let (primary, backup, out) = places(&cluster, key);
+    let client = cluster.connect(primary, Port::Node);
+    for key in [key, other] {
+        assert_eq!(cluster.call(client, &format!("SET {key} v")), "+OK");
+    }
+    cluster.cut(primary, out);
+    cluster.demote(key, &[primary, backup], &[out]);
+    cluster.settle();
+    cluster.send(client, "FLUSHALL");
+    cluster.settle();
+    assert_eq!(cluster.keys_at(primary, key), [""; 0]);
+    assert_eq!(cluster.keys_at(primary, other).len(), 1, "it waits");
+    assert_eq!(cluster.keys_at(out, key).len(), 1);
+    cluster.mend();
+    cluster.settle();
+    cluster.settle();
+    assert!(cluster.is_whole(3), "{}", cluster.story());
+    for node in [primary, backup, out] {
+        assert_eq!(cluster.keys_at(node, key), [""; 0], "node {node}");
+    }
+}
+
 #[test]
 fn copy_after_a_restart_reads_the_segment_at_hand() {
     let mut cluster = Cluster::new(2, replicated(2));

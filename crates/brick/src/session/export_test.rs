@@ -186,6 +186,36 @@ fn segment_that_an_export_kept_goes_with_its_last_piece() {
 }
 
 #[test]
+fn segment_that_an_export_kept_goes_when_its_last_value_was_read() {
+    let (mut node, client) = node(TableAttributes {
+        durability: Durability::Log,
+        medium: Medium::Disk,
+        maxmemory: Some(1),
+        ..TableAttributes::default()
+    });
+    node.call(client, "SET {t}0 old");
+    node.roll(0);
+    fill(&mut node, client, 20, &"x".repeat(5000));
+    node.logs[0].is_held = true;
+    node.call(client, "SET {t}0 new");
+    node.append(0);
+    node.advance(Duration::from_millis(100));
+    node.append(0);
+    node.settle();
+    let of = partition(&node.bricks[0], "default");
+    let backup = node.connect(0, Port::Brick);
+    let export = format!("TABLE EXPORT default {of}");
+    assert_eq!(node.call(backup, &export), "", "the values are being read");
+    node.sync(0);
+    node.settle();
+    let is_there = |node: &Node| node.logs[0].sealed.contains_key(&SegmentId(1));
+    assert!(is_there(&node), "values may be there alone");
+    node.answer_reads(0);
+    assert!(!piece(&node.receive(backup), &mut Rows::new()).0);
+    assert!(!is_there(&node), "nobody waits for a tick");
+}
+
+#[test]
 fn an_export_that_cannot_go_on_says_why() {
     let (mut node, client) = node(TableAttributes {
         durability: Durability::Log,

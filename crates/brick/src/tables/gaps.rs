@@ -180,4 +180,18 @@ mod gaps_test {
         gaps.lower_watermark(before);
         assert_eq!(gaps.watermark(), Op(5));
     }
+
+    #[test]
+    fn joined_partition_may_lack_what_either_part_may_lack() {
+        let mut left = Gaps::default();
+        left.lose_op(Op(7));
+        left.note_copied(SegmentId(3));
+        let mut right = Gaps::below(Op(5));
+        right.lose_op(Op(2));
+        right.note_copied(SegmentId(9));
+        for joined in [left.joined(right, Op(11)), right.joined(left, Op(11))] {
+            assert_eq!((joined.damaged(), joined.watermark()), (Op(7), Op(11)));
+            assert_eq!(joined.copied(), SegmentId(9), "of the later copies");
+        }
+    }
 }
