@@ -341,9 +341,7 @@ impl Cleaner {
             pass,
             sorted: &mut sorted,
         };
-        while let Some((position, record)) = rest.take() {
-            mover.move_record(position, &record);
-        }
+        mover.move_records(&mut rest);
         let is_unreadable = !rest.is_empty();
         let is_needed = mover.sorted.has_drop && mover.segments.has_older(segment, segment);
         let is_over =

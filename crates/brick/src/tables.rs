@@ -239,16 +239,22 @@ impl Tables {
     /// A record's place in memory is anywhere, so that it is asked for ahead: first all buckets, then all records.
     #[inline]
     pub(crate) fn look_ahead<'a>(&self, group: impl Iterator<Item = &'a Prepared> + Clone) {
-        if group.clone().nth(1).is_none() {
-            return;
-        }
         // What is void may name a place in the table that is no more.
         let keys = group.filter(|it| it.has_key() && !it.is_void);
+        self.look_ahead_for(keys.map(|it| it.key));
+    }
+
+    /// The same for the records of these keys.
+    #[inline]
+    pub(crate) fn look_ahead_for(&self, keys: impl Iterator<Item = KeyRef> + Clone) {
+        if keys.clone().nth(1).is_none() {
+            return;
+        }
         for KeyRef {
             table,
             partition,
             hash,
-        } in keys.clone().map(|it| it.key)
+        } in keys.clone()
         {
             if let Some(state) = self.get(table as usize) {
                 state.table.prefetch_bucket(partition, hash);
@@ -258,7 +264,7 @@ impl Tables {
             table,
             partition,
             hash,
-        } in keys.map(|it| it.key)
+        } in keys
         {
             if let Some(state) = self.get(table as usize) {
                 state.table.prefetch_record(partition, hash);

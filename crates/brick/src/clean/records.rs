@@ -5,9 +5,10 @@ use crate::baselines::{append_mark, append_own_baseline};
 use crate::catch_up::is_from;
 use crate::executed::{self, header_of};
 use crate::log::{KeyRef, Log};
+use crate::log_chunk::Records;
 use crate::retained::Mark;
 use crate::segments::Segments;
-use crate::tables::Tables;
+use crate::tables::{AHEAD, Tables};
 use brickyard_replication::{Replicator, Role};
 use brickyard_table::KeyHash;
 use brickyard_types::record::{self, Header, Kind, Record, RequestId, flag};
@@ -25,9 +26,71 @@ pub(super) struct Mover<'a> {
     pub(super) sorted: &'a mut Sorted,
 }
 
+/// A record that was read, and where in memory the key is that it puts.
+struct Read<'a> {
+    position: Position,
+    record: Record<'a>,
+    place: Option<Place>,
+}
+
+/// Where in memory a key is, if it is: in the partition of this leaf.
+#[derive(Clone, Copy)]
+struct Place {
+    leaf: u32,
+    key: KeyRef,
+}
+
 impl Mover<'_> {
+    /// Appends what is live of all records again that can be read.
+    pub(super) fn move_records(&mut self, rest: &mut Records<'_>) {
+        let mut group = Vec::with_capacity(AHEAD);
+        loop {
+            group.extend(std::iter::from_fn(|| rest.take()).take(AHEAD).map(
+                |(position, record)| Read {
+                    position,
+                    place: self.place_of(&record),
+                    record,
+                },
+            ));
+            if group.is_empty() {
+                return;
+            }
+            let places = group.iter().filter_map(|it: &Read<'_>| it.place);
+            self.tables.look_ahead_for(places.map(|it| it.key));
+            for read in group.drain(..) {
+                self.move_record(&read);
+            }
+        }
+    }
+
+    /// Where the key of a record is that puts one; of a segment with nothing live nobody asks.
+    fn place_of(&self, record: &Record<'_>) -> Option<Place> {
+        let is_asked = record.header.kind == Kind::Put && !self.pass.is_dead;
+        let table = is_asked.then(|| self.tables.index_of(record.header.table))??;
+        self.place(table, record.key)
+    }
+
+    fn place(&self, table: usize, key: &[u8]) -> Option<Place> {
+        let state = self.tables.get(table)?;
+        let location = state.map.locate(key);
+        let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;
+        Some(Place {
+            leaf: location.leaf,
+            key: KeyRef {
+                table: table as u32,
+                partition: partition.local,
+                hash: KeyHash(location.key_hash),
+            },
+        })
+    }
+
     /// Appends what is live of a record again.
-    pub(super) fn move_record(&mut self, position: Position, record: &Record<'_>) {
+    fn move_record(&mut self, read: &Read<'_>) {
+        let Read {
+            position,
+            ref record,
+            place,
+        } = *read;
         let segment = position.segment;
         let header = record.header;
         // What a half had at its end is known by its own records alone: the whole's baseline has another history.
@@ -56,7 +119,9 @@ impl Mover<'_> {
         }
         match header.kind {
             Kind::Put => {
-                self.move_put(table, position, &header, record.key, record.value);
+                if let Some(place) = place {
+                    self.move_put(place, position, &header, record.key, record.value);
+                }
             }
             Kind::Batch => {
                 for entry in record::entries(record.value) {
@@ -68,10 +133,10 @@ impl Mover<'_> {
                         request: None,
                         ..header
                     };
-                    if entry.kind == Kind::Put {
-                        self.move_put(table, position, &header, entry.key, entry.value);
-                    } else {
+                    if entry.kind != Kind::Put {
                         self.move_tombstone(table, segment, &header, entry.key);
+                    } else if let Some(place) = self.place(table, entry.key) {
+                        self.move_put(place, position, &header, entry.key, entry.value);
                     }
                 }
             }
@@ -239,23 +304,18 @@ impl Mover<'_> {
 
     fn move_put(
         &mut self,
-        table: usize,
+        place: Place,
         position: Position,
         header: &Header,
         key: &[u8],
         value: &[u8],
     ) {
-        let Some(state) = self.tables.get(table) else {
+        let Place { leaf, key: key_ref } = place;
+        let Some(state) = self.tables.get(key_ref.table as usize) else {
             return;
         };
-        let location = state.map.locate(key);
-        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
+        let Some(Some(partition)) = state.partitions.get(leaf as usize) else {
             return;
-        };
-        let key_ref = KeyRef {
-            table: table as u32,
-            partition: partition.local,
-            hash: KeyHash(location.key_hash),
         };
         let is_live = state
             .table
@@ -378,16 +438,15 @@ impl Mover<'_> {
     /// Whether the key has a record. One that came after its deletion has replaced that; one from before says that the
     /// deletion was cut, and moved it would count as committed.
     fn has_record(&self, table: usize, key: &[u8]) -> bool {
-        let Some(state) = self.tables.get(table) else {
+        let Some(KeyRef {
+            table,
+            partition,
+            hash,
+        }) = self.place(table, key).map(|it| it.key)
+        else {
             return false;
         };
-        let location = state.map.locate(key);
-        let Some(Some(partition)) = state.partitions.get(location.leaf as usize) else {
-            return false;
-        };
-        let found = state
-            .table
-            .peek(partition.local, KeyHash(location.key_hash), key);
-        found.is_some()
+        let state = self.tables.get(table as usize);
+        state.is_some_and(|it| it.table.contains(partition, hash, key))
     }
 }
