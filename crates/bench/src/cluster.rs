@@ -281,6 +281,7 @@ async fn finish(flight: Flight, run: &Shared) {
             }
         }
         Err(_) if !flight.is_measured => {}
+        Err(brickyard_client::Error::Overloaded { .. }) => record.refused_as("OVERLOADED"),
         Err(error) => match error.prefix() {
             Some(kind) => record.refused_as(kind),
             None => record.unanswered += 1,

@@ -57,6 +57,15 @@ pub enum Error {
         /// The last thing that stood in the way.
         reason: String,
     },
+    /// As much was in flight as [`Options`](crate::Options) allow, and it would have waited too long for its turn: it was not
+    /// sent.
+    #[error(
+        "it was not sent: its turn does not come within {after:?}; the cluster is asked for more than it can do"
+    )]
+    Overloaded {
+        /// How long it waited, or would have.
+        after: Duration,
+    },
     /// It was answered with something that is no answer to it; the server is of another kind or version.
     #[error("the answer makes no sense: {reason}")]
     Protocol {

@@ -71,6 +71,11 @@ pub struct Options {
     /// Most bytes of requests that may be sent and not answered. Default: 64 MiB. A request that is larger
     /// by itself goes alone.
     pub in_flight_bytes_max: usize,
+    /// How long a call may wait for its turn when that much is in flight, but never for more than half of its deadline: the
+    /// other half is the cluster's. Then it ends with [`Error::Overloaded`](crate::Error::Overloaded), and at once where those
+    /// before it waited so long. Default: half of the deadline, so that a burst of calls is sent as it can be; services that
+    /// would rather be told at once choose less.
+    pub turn_wait_max: Duration,
     /// Longest key or value that is sent. Default: 64 MiB, the server's. A server closes the connection on
     /// longer ones, which would leave other calls' outcomes unknown; so they are refused here.
     pub argument_bytes_max: usize,
@@ -94,6 +99,7 @@ impl Options {
             reads: ReadPolicy::Primary,
             in_flight_max: 8192,
             in_flight_bytes_max: 64 * 1024 * 1024,
+            turn_wait_max: Duration::MAX,
             argument_bytes_max: VALUE_BYTES_MAX,
             reply_limits: ReplyLimits::default(),
         }

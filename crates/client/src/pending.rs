@@ -78,11 +78,11 @@ impl<T> Pending<T> {
         let cost = router.client.budget.cost(prepared.bytes().len());
         let state = if router.client.budget.try_take(cost) {
             State::Sent(router.start(prepared, cost, times), convert)
-        } else {
+        } else if let (until, true) = turn_until(router, times) {
             let client = Arc::clone(&router.client);
             let turn = async move {
                 let turn = client.budget.take(cost);
-                timeout_at(times.1.into(), turn).await.is_ok()
+                timeout_at(until.into(), turn).await.is_ok()
             };
             let waiting = Waiting {
                 router: Arc::clone(router),
@@ -92,6 +92,9 @@ impl<T> Pending<T> {
                 turn: Box::pin(turn),
             };
             State::Waiting(Box::new(waiting), convert)
+        } else {
+            let after = router.client.budget.expected_wait();
+            State::Failed(Some(Error::Overloaded { after }))
         };
         Self { state }
     }
@@ -122,7 +125,8 @@ impl<T> Pending<T> {
         // Its turn may have come long before anybody looked.
         let is_late = Instant::now() >= waiting.times.1;
         self.state = if !is_in_time {
-            State::Failed(Some(too_late(&prepared, waiting.times)))
+            let after = waiting.times.0.elapsed();
+            State::Failed(Some(Error::Overloaded { after }))
         } else if is_late || waiting.router.is_closed() {
             waiting.router.client.budget.give_back(waiting.cost);
             State::Failed(Some(if is_late {
@@ -136,6 +140,14 @@ impl<T> Pending<T> {
         };
         true
     }
+}
+
+/// Until when a call may wait for its turn, and whether that is worth while.
+fn turn_until(router: &Router, (started, deadline): (Instant, Instant)) -> (Instant, bool) {
+    let client = &router.client;
+    let half = deadline.saturating_duration_since(started) / 2;
+    let longest = half.min(client.options.turn_wait_max);
+    (started + longest, client.budget.expected_wait() < longest)
 }
 
 fn too_late(prepared: &Prepared, (started, deadline): (Instant, Instant)) -> Error {

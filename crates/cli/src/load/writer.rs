@@ -347,7 +347,10 @@ fn is_momentary(error: &Error) -> bool {
                     | "MASTERDOWN"
             )
         ),
-        Error::UnknownOutcome { .. } | Error::Timeout { .. } | Error::Unreachable { .. } => true,
+        Error::UnknownOutcome { .. }
+        | Error::Timeout { .. }
+        | Error::Unreachable { .. }
+        | Error::Overloaded { .. } => true,
         _ => false,
     }
 }

@@ -2,7 +2,12 @@
 
 use crate::{Cluster, fake::Answer};
 use brickyard_client::{Client, Error, Options};
-use std::time::Duration;
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::Poll,
+    time::{Duration, Instant},
+};
 
 #[tokio::test]
 async fn no_more_is_sent_than_may_be_in_flight() {
@@ -31,7 +36,9 @@ async fn no_more_is_sent_than_may_be_in_flight() {
         let outcome = call.await;
         let is_told = matches!(
             outcome,
-            Err(Error::UnknownOutcome { .. } | Error::Unreachable { .. })
+            Err(Error::UnknownOutcome { .. }
+                | Error::Overloaded { .. }
+                | Error::Unreachable { .. })
         );
         assert!(is_told, "{outcome:?}");
     }
@@ -75,8 +82,43 @@ async fn a_write_whose_turn_never_comes_was_never_sent() {
         .with_deadline(Duration::from_millis(50))
         .set("k", "v")
         .await;
-    assert!(matches!(write, Err(Error::Unreachable { .. })), "{write:?}");
+    assert!(matches!(write, Err(Error::Overloaded { .. })), "{write:?}");
     drop(first);
+    assert_eq!(cluster.asked("SET"), [0]);
+}
+
+#[tokio::test]
+async fn who_would_have_to_wait_as_long_as_the_last_one_is_told_at_once() {
+    let cluster = Cluster::of(1, false).await;
+    let options = Options {
+        in_flight_max: 1,
+        ..cluster.options()
+    };
+    let table = cluster.table(options).await;
+    for port in [&cluster.bricks[0], &cluster.node] {
+        port.on_request(|words| match words[0].as_str() {
+            "GET" => Answer::Nothing,
+            _ => Answer::Usual,
+        });
+    }
+    let first = table.with_deadline(Duration::from_millis(200)).get("k");
+    let second = tokio::spawn(table.get("k"));
+    assert!(matches!(first.await, Err(Error::Timeout { .. })));
+    // Once the second has had its turn, which it waited 200 ms for: this one may wait for 50.
+    let hasty = table.with_deadline(Duration::from_millis(100));
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let mut third = hasty.set("k", "v");
+        let told = poll_fn(|context| Poll::Ready(Pin::new(&mut third).poll(context)));
+        match told.await {
+            Poll::Ready(Err(Error::Overloaded { after })) => {
+                break assert!(after >= Duration::from_millis(100), "{after:?}");
+            }
+            told => assert!(told.is_pending() && Instant::now() < until, "{told:?}"),
+        }
+        tokio::task::yield_now().await;
+    }
+    second.abort();
     assert_eq!(cluster.asked("SET"), [0]);
 }
 
