@@ -21,6 +21,8 @@ pub(crate) struct Effort {
     pub(crate) duration: Duration,
     /// Keys of the throughput section.
     pub(crate) keys: u64,
+    /// The most keys that a server of the steady section has.
+    pub(crate) keys_max: u64,
     /// Bytes of keys and values that other sections fill a server with.
     pub(crate) fill_bytes: u64,
 }
@@ -32,6 +34,7 @@ impl Effort {
             rounds: rounds.unwrap_or(default_rounds).max(1),
             duration: Duration::from_secs_f64(seconds.unwrap_or(default_seconds).clamp(0.05, 1e4)),
             keys: if is_quick { 20_000 } else { 1_000_000 },
+            keys_max: if is_quick { 100_000 } else { u64::MAX },
             fill_bytes: if is_quick { 5_000_000 } else { 200_000_000 },
         }
     }
@@ -58,6 +61,8 @@ pub(crate) struct Cell {
 pub(crate) struct Load {
     pub(crate) keys: u64,
     pub(crate) value_bytes: usize,
+    /// How often every key is written before the first measurement, once it is there.
+    pub(crate) overwrites: u64,
 }
 
 /// One measurement.
@@ -118,6 +123,9 @@ pub(crate) struct Measured {
     pub(crate) key_memory_bytes: Option<f64>,
     /// In the order of the cells.
     pub(crate) cells: Vec<Rounds>,
+    /// Of a Brickyard: bytes that went into its log from the first measurement to the last, and those of them that the cleaner
+    /// moved.
+    pub(crate) log_bytes: Option<(u64, u64)>,
 }
 
 impl Campaign<'_> {
@@ -146,8 +154,10 @@ impl Campaign<'_> {
                 durability: *durability,
                 key_memory_bytes,
                 cells: vec![Rounds(Vec::new()); cells.len()],
+                log_bytes: None,
             });
         }
+        let before: Vec<_> = servers.iter().map(Server::log_bytes).collect();
         for round in 1..=self.effort.rounds {
             for (position, cell) in cells.iter().enumerate() {
                 eprintln!(
@@ -164,6 +174,12 @@ impl Campaign<'_> {
                     measured.cells[position].0.push(sample);
                 }
             }
+        }
+        for ((server, before), measured) in servers.iter().zip(before).zip(&mut measured) {
+            measured.log_bytes = server
+                .log_bytes()
+                .zip(before)
+                .map(|(now, then)| (now.0 - then.0, now.1 - then.1));
         }
         Ok(measured)
     }
@@ -200,6 +216,11 @@ impl Campaign<'_> {
         );
         process.run(&everything.filling())?;
         let grown = process.resident_bytes()?.saturating_sub(before);
+        if load.overwrites > 0 {
+            let mut overwriting = everything;
+            overwriting.until = Until::Count(load.overwrites * load.keys);
+            process.run(&overwriting)?;
+        }
         Ok((Server::Real(process), Some(grown as f64 / load.keys as f64)))
     }
 
@@ -301,6 +322,15 @@ pub(crate) fn workload(load: Load, operation: Operation) -> Workload {
 enum Server {
     Real(Process),
     Echo { found: Found },
+}
+
+impl Server {
+    fn log_bytes(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Real(process) => process.log_bytes(),
+            Self::Echo { .. } => None,
+        }
+    }
 }
 
 /// Length of a request and of the value in its reply, for a server that does not look at either.

@@ -31,6 +31,7 @@ fn the_echo_server_knows_the_length_of_requests() {
     let load = Load {
         keys: 10,
         value_bytes: 150,
+        overwrites: 0,
     };
     let get = "*2\r\n$3\r\nGET\r\n$16\r\nkey:000000000000\r\n".len();
     assert_eq!(echo_bytes(load, Operation::Get), (get, 150));

@@ -10,7 +10,7 @@
 //! operations a second it does not depend on how fast the client is.
 //!
 //! Reading order: `peer` (which servers, how they are started), `process` (a started one),
-//! `campaign` (what is measured), `replication`, `shape`, `overload`, `page` (the tables).
+//! `campaign` (what is measured), `steady`, `replication`, `shape`, `overload`, `page` (the tables).
 
 mod campaign;
 mod machine;
@@ -20,6 +20,7 @@ mod peer;
 mod process;
 mod replication;
 mod shape;
+mod steady;
 mod tables;
 
 use anyhow::{Context, bail};
@@ -88,6 +89,8 @@ enum Part {
     Durability,
     /// SET that two servers hold before it is acknowledged
     Replication,
+    /// SET once logs are cleaned as fast as they are written
+    Steady,
     /// One partition or a hundred, one table or fifty
     Shape,
     /// Offered load of 1 to 10 times the capacity
@@ -95,10 +98,11 @@ enum Part {
 }
 
 impl Part {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Throughput,
         Self::Sizes,
         Self::Durability,
+        Self::Steady,
         Self::Replication,
         Self::Shape,
         Self::Overload,
@@ -110,6 +114,7 @@ impl Part {
             Self::Throughput => "throughput",
             Self::Sizes => "sizes",
             Self::Durability => "durability",
+            Self::Steady => "steady",
             Self::Replication => "replication",
             Self::Shape => "shape",
             Self::Overload => "overload",
@@ -144,6 +149,7 @@ fn main() -> anyhow::Result<()> {
             Part::Throughput => tables::throughput(&campaign)?,
             Part::Sizes => tables::sizes(&campaign)?,
             Part::Durability => tables::durability(&campaign)?,
+            Part::Steady => steady::measure(&campaign)?,
             Part::Replication => replication::measure(&campaign)?,
             Part::Shape => shape::measure(&campaign)?,
             Part::Overload => overload::measure(&campaign)?,

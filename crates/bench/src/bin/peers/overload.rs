@@ -114,6 +114,7 @@ fn measure_one(
     let load = Load {
         keys: campaign.effort.keys.min(100_000),
         value_bytes: VALUE_BYTES,
+        overwrites: 0,
     };
     let closed = Options {
         target: process.target.clone(),

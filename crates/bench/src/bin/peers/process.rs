@@ -7,6 +7,7 @@
 use crate::peer::{Found, Setup};
 use anyhow::{Context, bail};
 use brickyard_bench::{Link, Options, Report, Target};
+use brickyard_wire::Value;
 use rustix::{
     param::clock_ticks_per_second,
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -165,6 +166,23 @@ impl Process {
             }
         }
         Ok(cpu)
+    }
+
+    /// Of a Brickyard: bytes that went into its log since it began, and those of them that its cleaner moved.
+    pub(crate) fn log_bytes(&self) -> Option<(u64, u64)> {
+        let mut link = Link::open(&self.target).ok()?;
+        let Ok(Value::Bulk(info)) = link.call(&["INFO", "persistence"]) else {
+            return None;
+        };
+        let info = String::from_utf8_lossy(&info).into_owned();
+        let field = |name: &str| {
+            let line = info.lines().find_map(|line| line.strip_prefix(name))?;
+            line.strip_prefix(':')?.trim().parse().ok()
+        };
+        Some((
+            field("log_appended_bytes")?,
+            field("log_clean_moved_bytes")?,
+        ))
     }
 
     /// Resident memory, in bytes.

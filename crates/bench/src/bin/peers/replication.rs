@@ -47,6 +47,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     let load = Load {
         keys: campaign.effort.keys.min(100_000),
         value_bytes: VALUE_BYTES,
+        overwrites: 0,
     };
     let mut pairs = Vec::new();
     for found in campaign.found {

@@ -105,6 +105,7 @@ fn load(shape: &Shape) -> Load {
     Load {
         keys: KEYS / shape.tables as u64,
         value_bytes: VALUE_BYTES,
+        overwrites: 0,
     }
 }
 

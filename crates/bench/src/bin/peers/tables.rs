@@ -32,6 +32,7 @@ pub(crate) fn throughput(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     let load = Load {
         keys: campaign.effort.keys,
         value_bytes: VALUE_BYTES,
+        overwrites: 0,
     };
     let measured = campaign.measure(&in_memory(campaign.found), load, &cells)?;
     let mut out = String::new();
@@ -72,6 +73,7 @@ pub(crate) fn sizes(campaign: &Campaign<'_>) -> anyhow::Result<String> {
         let load = Load {
             keys: keys.min(campaign.effort.keys),
             value_bytes,
+            overwrites: 0,
         };
         columns.push((
             load,
@@ -103,6 +105,7 @@ pub(crate) fn durability(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     let load = Load {
         keys: campaign.effort.keys.min(100_000),
         value_bytes: VALUE_BYTES,
+        overwrites: 0,
     };
     let mut sections = vec![String::new(); cells.len()];
     for durability in Durability::ALL {
