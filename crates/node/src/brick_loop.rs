@@ -4,11 +4,12 @@
 //! thread's. Out: bytes to clients and peers, orders to the workers, messages to other bricks.
 //!
 //! One turn: receive once from every readable socket; pass events on; run the brick over all of it as one batch;
-//! carry out its effects; send once to everybody for whom there is something. Whoever calls [`BrickLoop::turn`] waits
+//! carry out its effects; hear what became of batches that the loop wrote itself, and carry out what follows; send once to
+//! everybody for whom there is something. Whoever calls [`BrickLoop::turn`] waits
 //! between two turns until there is something to do, at most for [`BrickLoop::timeout`].
 //!
 //! Invariants:
-//! - Nothing here waits.
+//! - Nothing here waits, but for a short write into the page cache (`disk`).
 //! - A turn allocates nothing of its own: lists are kept and cleared.
 //! - Effects are carried out to the last before the next event is handled, so that the brick's batches are stamped
 //!   with what it knew (`disk`).

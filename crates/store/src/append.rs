@@ -1,4 +1,4 @@
-//! The writing end of a brick's log. Used from the append thread.
+//! The writing end of a brick's log. One thread at a time uses it: the append thread, or the loop for a short batch.
 //!
 //! In:  batches of encoded records. Out: where each batch starts; [`Rolled`] for the [`Syncer`].
 //!

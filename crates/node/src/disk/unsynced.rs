@@ -7,7 +7,7 @@ use brickyard_brick::BatchId;
 use brickyard_store::{Disk, Rolled};
 use brickyard_types::Position;
 
-/// See the module. The server keeps it under a lock; the loop never takes that.
+/// See the module. The server keeps it under a lock, that nobody holds for more than a few assignments.
 pub struct Unsynced<D: Disk> {
     pub(super) written: (BatchId, Position),
     /// The newest batch that must be synced at once.

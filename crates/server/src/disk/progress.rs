@@ -1,6 +1,7 @@
 //! How far a log is: what its three threads and the loop tell one another without a queue.
 //!
-//! Invariant: the loop takes no lock, nor does the read thread.
+//! Invariant: the loop and the read thread take no lock, but that the loop does for a batch that it writes itself; it is held for
+//! a few assignments.
 
 use brickyard_brick::BatchId;
 use brickyard_node::disk::Unsynced;

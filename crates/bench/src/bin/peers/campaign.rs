@@ -220,6 +220,7 @@ impl Campaign<'_> {
             let mut overwriting = everything;
             overwriting.until = Until::Count(load.overwrites * load.keys);
             process.run(&overwriting)?;
+            process.wait_until_quiet()?;
         }
         Ok((Server::Real(process), Some(grown as f64 / load.keys as f64)))
     }
@@ -264,6 +265,12 @@ impl Campaign<'_> {
                 let words: Vec<String> = processes.iter().map(Process::last_words).collect();
                 words.concat()
             })?;
+        if load.overwrites > 0 {
+            // What clients leave to be cleaned, they pay for.
+            for process in processes {
+                process.wait_until_quiet()?;
+            }
+        }
         let (mut user_s, mut system_s) = (0.0, 0.0);
         for (now, then) in cpu()?.iter().zip(&before) {
             let (user, system) = now.since(then);

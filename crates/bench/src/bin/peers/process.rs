@@ -31,6 +31,11 @@ const LAST_WORDS: usize = 10;
 
 const START_LIMIT: Duration = Duration::from_secs(30);
 
+/// A server is quiet that takes less than this share of a core for so long.
+const QUIET_SHARE: f64 = 0.02;
+const QUIET_SPAN: Duration = Duration::from_millis(300);
+const QUIET_LIMIT: Duration = Duration::from_secs(60);
+
 /// A running server.
 pub(crate) struct Process {
     child: Child,
@@ -166,6 +171,22 @@ impl Process {
             }
         }
         Ok(cpu)
+    }
+
+    /// Waits until the server does next to nothing by itself, within bounds.
+    pub(crate) fn wait_until_quiet(&self) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        let mut before = self.cpu()?;
+        while begin.elapsed() < QUIET_LIMIT {
+            thread::sleep(QUIET_SPAN);
+            let now = self.cpu()?;
+            let (user_s, system_s) = now.since(&before);
+            if user_s + system_s < QUIET_SHARE * QUIET_SPAN.as_secs_f64() {
+                break;
+            }
+            before = now;
+        }
+        Ok(())
     }
 
     /// Of a Brickyard: bytes that went into its log since it began, and those of them that its cleaner moved.

@@ -4,7 +4,8 @@
 //! what clients wrote went into the log.
 //!
 //! A log that has just been filled has nothing to clean. Here every key has been written [`OVERWRITES`] times more before the first
-//! measurement, so that each measurement pays for the dead bytes that it leaves.
+//! measurement, and what a server does after the last reply, until it is quiet, is part of the measurement: so each pays for the dead
+//! bytes that it leaves, and for no others.
 
 use crate::{
     campaign::{Campaign, Load, Measured, Sample},
@@ -50,7 +51,8 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     }
     let mut out = format!(
         "SET, values of {VALUE_BYTES} bytes, every key written {OVERWRITES} times more before the first of {} rounds of {:.1} s. \
-         Processor time of the server for one operation: the least of the rounds, the median, and the most. Latencies are medians. \
+         Processor time of the server for one operation, with all that it does until it is quiet again: the least of the rounds, the \
+         median, and the most. Latencies are medians. \
          Ratios are to Valkey's row of the same size and strength. *Written* is what went into Brickyard's log for each byte that \
          clients had written there.\n\n",
         campaign.effort.rounds,
