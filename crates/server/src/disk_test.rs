@@ -547,6 +547,25 @@ fn batch_overtakes_nothing_that_the_thread_has_to_do_or_has_reported() {
     assert_eq!(sorted.len(), 600);
 }
 
+/// What is cut off a full disk is synced: the loop does not wait for that a second time.
+#[test]
+fn log_that_refuses_writes_is_the_threads_until_it_takes_one() {
+    let disk = MemDisk::new(1);
+    let mut bench = Bench::new(disk.clone(), NEVER, 1000);
+    disk.inject(Fault::Full { capacity: 0 });
+    bench.append(1, 0, false, 10);
+    assert!(bench.link().has_inline_reports());
+    bench.wait(|reports| has(reports, "failed 1"));
+    bench.append(2, 1, false, 10);
+    assert!(!bench.link().has_inline_reports());
+    bench.wait(|reports| has(reports, "failed 2"));
+    disk.heal();
+    bench.append(3, 2, false, 10);
+    assert!(!bench.link().has_inline_reports());
+    bench.wait(|reports| has(reports, "appended 3"));
+    bench.end();
+}
+
 #[test]
 fn new_segments_are_made_by_the_thread() {
     let mut bench = Bench::new(MemDisk::new(1), NEVER, 1 << 20);

@@ -109,14 +109,15 @@ impl<D: Disk> AppendWorker<D> {
         }
     }
 
-    /// Appends a batch for a loop that waits meanwhile, if no new segment has to be made for it; how long that took.
+    /// Appends a batch for a loop that waits meanwhile; how long that took. Not if a new segment has to be made for it, nor while
+    /// the log refuses writes: what a full disk took of a batch is cut off, and that is synced.
     pub fn append_inline(
         &mut self,
         append: &Append,
         io: &mut impl AppendIo<D>,
     ) -> Option<Duration> {
-        let has_room = self.appender.has_room(append.bytes.len());
-        has_room.then(|| self.append(append, io))
+        let is_short_work = !self.is_refusing && self.appender.has_room(append.bytes.len());
+        is_short_work.then(|| self.append(append, io))
     }
 
     /// Nothing more comes: the sync worker does its last sync.

@@ -19,6 +19,9 @@ const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 /// Largest segment: positions have 32 bits for the offset, and a record may start just below it.
 const SEGMENT_BYTES_MAX: u64 = 2 << 30;
 
+/// Longest write that a brick's loop may make itself: beyond that the copy alone would hold it up.
+const INLINE_APPEND_MAX: ByteSize = ByteSize::mebibytes(1);
+
 /// What a request needs besides its longest value: its key and other arguments.
 const REQUEST_BYTES_BESIDES_VALUE: u64 = 1 << 20;
 
@@ -211,6 +214,13 @@ impl Checker<'_> {
                 "segment_bytes",
                 "it is not between 1MiB and 2GiB",
                 "choose between them; 64MiB suits most disks",
+            );
+        }
+        if fields.inline_append_max > INLINE_APPEND_MAX {
+            self.refuse(
+                "inline_append_max",
+                "it is more than 1MiB, which would hold up the brick's loop",
+                "choose less; 64KiB suits most disks, 0 leaves all writes to a thread",
             );
         }
         let interval = Duration::from_millis(1)..=Duration::from_secs(3600);
