@@ -218,7 +218,7 @@ impl Brick {
         self.has_ended_turn = false;
     }
 
-    /// What leaves for other nodes does so once a turn, after everything was executed.
+    /// What leaves for other nodes does so once a turn, after everything was executed, and once more if the turn went on.
     fn end_turn(&mut self) {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
             self.send_remote();

@@ -152,17 +152,18 @@ fn values_that_are_in_the_log_alone_are_read_and_their_segments_stay() {
     assert!(!is_there, "now it may go");
 }
 
-#[test]
-fn segment_that_an_export_kept_goes_with_its_last_piece() {
+/// A node whose cleaner is done with the first segment, and waits for the sync of what replaced its record; with so many other keys.
+/// And a client that exports.
+fn cleaned(maxmemory: Option<u64>, keys: usize) -> (Node, Client, String) {
     let (mut node, client) = node(TableAttributes {
         durability: Durability::Log,
         medium: Medium::Disk,
+        maxmemory,
         ..TableAttributes::default()
     });
     node.call(client, "SET {t}0 old");
     node.roll(0);
-    fill(&mut node, client, 100, &"x".repeat(5000));
-    // The cleaner is done with the first segment, and waits for what replaced its record.
+    fill(&mut node, client, keys, &"x".repeat(5000));
     node.logs[0].is_held = true;
     node.call(client, "SET {t}0 new");
     node.append(0);
@@ -171,48 +172,42 @@ fn segment_that_an_export_kept_goes_with_its_last_piece() {
     node.settle();
     let of = partition(&node.bricks[0], "default");
     let backup = node.connect(0, Port::Brick);
-    let first = node.call(backup, &format!("TABLE EXPORT default {of}"));
+    (node, backup, format!("TABLE EXPORT default {of}"))
+}
+
+/// The log is synced, and the first segment is there for the sake of the export alone.
+fn sync_and_check(node: &mut Node) {
+    node.sync(0);
+    node.settle();
+    assert!(has_first_segment(node), "values may be there alone");
+}
+
+fn has_first_segment(node: &Node) -> bool {
+    node.logs[0].sealed.contains_key(&SegmentId(1))
+}
+
+#[test]
+fn segment_that_an_export_kept_goes_with_its_last_piece() {
+    let (mut node, backup, export) = cleaned(None, 100);
+    let first = node.call(backup, &export);
     assert!(
         first.starts_with("*5 :1"),
         "it was meant to take two pieces"
     );
-    node.sync(0);
-    node.settle();
-    let is_there = |node: &Node| node.logs[0].sealed.contains_key(&SegmentId(1));
-    assert!(is_there(&node), "values may be there alone");
-    let next = node.call(backup, &format!("TABLE EXPORT default {of} NEXT"));
+    sync_and_check(&mut node);
+    let next = node.call(backup, &format!("{export} NEXT"));
     assert!(next.starts_with("*5 :0"), "and no more than two");
-    assert!(!is_there(&node), "nobody waits for a tick");
+    assert!(!has_first_segment(&node), "nobody waits for a tick");
 }
 
 #[test]
 fn segment_that_an_export_kept_goes_when_its_last_value_was_read() {
-    let (mut node, client) = node(TableAttributes {
-        durability: Durability::Log,
-        medium: Medium::Disk,
-        maxmemory: Some(1),
-        ..TableAttributes::default()
-    });
-    node.call(client, "SET {t}0 old");
-    node.roll(0);
-    fill(&mut node, client, 20, &"x".repeat(5000));
-    node.logs[0].is_held = true;
-    node.call(client, "SET {t}0 new");
-    node.append(0);
-    node.advance(Duration::from_millis(100));
-    node.append(0);
-    node.settle();
-    let of = partition(&node.bricks[0], "default");
-    let backup = node.connect(0, Port::Brick);
-    let export = format!("TABLE EXPORT default {of}");
+    let (mut node, backup, export) = cleaned(Some(1), 20);
     assert_eq!(node.call(backup, &export), "", "the values are being read");
-    node.sync(0);
-    node.settle();
-    let is_there = |node: &Node| node.logs[0].sealed.contains_key(&SegmentId(1));
-    assert!(is_there(&node), "values may be there alone");
+    sync_and_check(&mut node);
     node.answer_reads(0);
     assert!(!piece(&node.receive(backup), &mut Rows::new()).0);
-    assert!(!is_there(&node), "nobody waits for a tick");
+    assert!(!has_first_segment(&node), "nobody waits for a tick");
 }
 
 #[test]
