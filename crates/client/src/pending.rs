@@ -78,7 +78,7 @@ impl<T> Pending<T> {
         let cost = router.client.budget.cost(prepared.bytes().len());
         let state = if router.client.budget.try_take(cost) {
             State::Sent(router.start(prepared, cost, times), convert)
-        } else if let (until, true) = turn_until(router, times) {
+        } else if let Some(until) = turn_until(router, times) {
             let client = Arc::clone(&router.client);
             let turn = async move {
                 let turn = client.budget.take(cost);
@@ -142,12 +142,12 @@ impl<T> Pending<T> {
     }
 }
 
-/// Until when a call may wait for its turn, and whether that is worth while.
-fn turn_until(router: &Router, (started, deadline): (Instant, Instant)) -> (Instant, bool) {
+/// Until when a call may wait for its turn; `None`: it would have to wait longer.
+fn turn_until(router: &Router, (started, deadline): (Instant, Instant)) -> Option<Instant> {
     let client = &router.client;
     let half = deadline.saturating_duration_since(started) / 2;
     let longest = half.min(client.options.turn_wait_max);
-    (started + longest, client.budget.expected_wait() < longest)
+    (client.budget.expected_wait() < longest).then(|| started + longest)
 }
 
 fn too_late(prepared: &Prepared, (started, deadline): (Instant, Instant)) -> Error {

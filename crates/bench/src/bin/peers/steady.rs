@@ -10,7 +10,7 @@
 use crate::{
     campaign::{Campaign, Load, Measured, Sample},
     peer::{Durability, Peer},
-    tables::{PIPELINE_1, PIPELINE_100, VALUE_BYTES, cell},
+    tables::{PIPELINE_1, PIPELINE_100, VALUE_BYTES, cell, ratio},
 };
 use brickyard_bench::{Operation, grouped};
 use std::fmt::Write;
@@ -54,7 +54,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
          Processor time of the server for one operation, with all that it does until it is quiet again: the least of the rounds, the \
          median, and the most. Latencies are medians. \
          Ratios are to Valkey's row of the same size and strength. *Written* is what went into Brickyard's log for each byte that \
-         clients had written there.\n\n",
+         clients had written there, in both tables together.\n\n",
         campaign.effort.rounds,
         campaign.effort.duration.as_secs_f64(),
     );
@@ -77,10 +77,6 @@ fn write_rows(out: &mut String, keys: u64, measured: &[Measured], position: usiz
     let p99 = |it: &Measured| it.cells[position].median(|sample| sample.p99_us);
     let cpu = |it: &Measured| it.cells[position].quietest().cpu_us();
     let valkey = measured.iter().find(|it| it.found.peer == Peer::Valkey);
-    let ratio = |value: f64, base: Option<f64>| match base {
-        Some(base) if base > 0.0 => format!("{:.2}", value / base),
-        _ => "-".to_owned(),
-    };
     for it in measured {
         let rounds = &it.cells[position];
         let most = rounds.0.iter().map(Sample::cpu_us).fold(0.0, f64::max);

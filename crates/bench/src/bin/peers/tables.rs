@@ -215,7 +215,7 @@ pub(crate) fn write_row(out: &mut String, row: &Row<'_>, base: Option<f64>) {
     );
 }
 
-fn ratio(value: f64, base: Option<f64>) -> String {
+pub(crate) fn ratio(value: f64, base: Option<f64>) -> String {
     match base {
         Some(base) if base > 0.0 => format!("{:.2}", value / base),
         _ => "-".to_owned(),
