@@ -9,7 +9,7 @@
 //!
 //! Under load that alone settles at two groups of clients that take turns: one waits for the sync
 //! while the other is answered and sends again. So where a sync found several batches waiting, or more came
-//! meanwhile, the next one is held back until about as much is written as was under way, or for as long
+//! meanwhile, the next one is held back until about as much is written as was under way, or for three times as long
 //! as the last one took: the groups meet, and half the syncs do. A client that is alone never waits for another one.
 //!
 //! Invariant: a batch that asks for it is synced as soon as the sync before it is done, but for that time; all others
@@ -26,7 +26,11 @@ use std::time::Duration;
 /// Segments that are deleted between two looks for something to sync: unlinking large files takes time.
 const DELETES_AT_ONCE: usize = 32;
 
-/// The longest that a wanted sync is held back.
+/// A wanted sync is held back for so many times what the last one took: until then the loop has answered those whom
+/// that one has let go, they have asked again, and the loop has written it. Less, and on a quick disk some come too late.
+const HOLD_SYNCS: u32 = 3;
+
+/// And no longer.
 const HOLD_MAX: Duration = Duration::from_millis(1);
 
 /// A sync that is to be done.
@@ -210,7 +214,7 @@ impl<D: Disk> SyncWorker<D> {
         let has_more = io.unsynced(|unsynced| expect(unsynced, bytes, job.bytes));
         self.hold_until = io.now();
         if has_more || job.batches > 1 {
-            self.hold_until = self.hold_until + took.min(HOLD_MAX);
+            self.hold_until = self.hold_until + took.saturating_mul(HOLD_SYNCS).min(HOLD_MAX);
         }
         for token in job.checkpoints {
             io.checkpointed(token);
