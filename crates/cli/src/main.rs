@@ -19,6 +19,7 @@ mod status;
 mod target;
 mod torture;
 
+use brickyard_server::huge_pages;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -70,7 +71,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match CommandLine::parse().command {
+    huge_pages::spare();
+    let command = CommandLine::parse().command;
+    if !matches!(command, Command::Server(_)) {
+        huge_pages::allow();
+    }
+    let result = match command {
         Command::Server(arguments) => cmd::server::run(arguments),
         Command::Dev(arguments) => cmd::dev::run(&arguments),
         Command::Status(arguments) => cmd::status::run(&arguments),

@@ -14,6 +14,7 @@ mod io;
 
 pub(crate) use io::{ClientPorts, Links, LoopIo};
 
+use crate::huge_pages::HugePages;
 use brickyard_brick::Brick;
 use brickyard_node::BrickLoop;
 use mio::{Events, Token};
@@ -38,11 +39,13 @@ pub(crate) fn run(brick: Brick, request_bytes_max: usize, mut io: LoopIo) -> std
     io.register()?;
     let mut events = Events::with_capacity(EVENTS_MAX);
     let mut this = BrickLoop::new(brick, request_bytes_max);
+    let mut huge_pages = HugePages::default();
     while !this.has_ended() {
         let timeout = this.timeout(&io);
         wait(&mut io, &mut events, timeout)?;
         io.take_edges(&events);
         this.turn(&mut io);
+        huge_pages.on_turn();
     }
     Ok(())
 }

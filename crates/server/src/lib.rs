@@ -27,6 +27,7 @@ mod disk;
 mod driver;
 mod fatal;
 mod handout;
+pub mod huge_pages;
 mod listener;
 pub mod log;
 mod mesh;

@@ -67,6 +67,7 @@ pub use read::{Chunk, ReadRequest, ReadValue, Reader};
 pub use recovery::{Cut, Opened, RecoveredRecord, RecoveryReport, SegmentSummary, open};
 pub use segment::header::DirectoryId;
 pub use segment::range::PartitionRange;
+#[cfg(any(test, feature = "testing"))]
 pub use segment::scan_bytes;
 pub use space::Purpose;
 pub use sync::Syncer;

@@ -7,6 +7,7 @@ use crate::control::ControlLink;
 use crate::disk::{self, DiskSetup, DiskStats};
 use crate::driver::{self, ClientPorts, Links, LoopIo};
 use crate::handout::{self, Handout};
+use crate::huge_pages;
 use crate::listener::Listener;
 use crate::mesh::Endpoint;
 use crate::random;
@@ -15,7 +16,7 @@ use brickyard_brick::shared::Shared;
 use brickyard_brick::{BrickConfig, Forward};
 use brickyard_metadata::Catalog;
 use brickyard_node::recovery::{self, RecoveredBrick};
-use brickyard_store::{self as store, HintJob, OsDisk};
+use brickyard_store::{self as store, Access, Disk, DiskFile as _, HintJob, OsDisk};
 use brickyard_types::{BrickId, Incarnation};
 use mio::Poll;
 use rtrb::Consumer;
@@ -71,6 +72,7 @@ impl BrickThread {
             seed: seed(),
         };
         let now = || (clock::now(), clock::unix());
+        huge_pages::expect(file_sizes(&self.log.disk));
         let recovered =
             recovery::recover(&self.log.disk, &self.log.config, &self.catalog, now, make);
         let RecoveredBrick { brick, opened } = match recovered {
@@ -124,6 +126,15 @@ impl BrickThread {
             drop(thread.join());
         }
     }
+}
+
+/// Of what a brick's directory holds; what cannot be read is for the recovery to tell.
+fn file_sizes(disk: &impl Disk) -> impl Iterator<Item = u64> {
+    let names = disk.list().unwrap_or_default();
+    names.into_iter().filter_map(|name| {
+        let file = disk.open(&name, Access::Read).ok()?;
+        file.byte_len().ok()
+    })
 }
 
 /// Random bits for eviction and RANDOMKEY; the clock does where the system has none.
