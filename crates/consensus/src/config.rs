@@ -36,7 +36,7 @@ impl ConsensusConfig {
             id,
             seed,
             election_ticks: 10,
-            heartbeat_ticks: 2,
+            heartbeat_ticks: 3,
             message_bytes_max: 1 << 20,
             uncommitted_bytes_max: 16 << 20,
             in_flight_max: 64,

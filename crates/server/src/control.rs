@@ -61,7 +61,7 @@ pub(crate) const REQUESTS_MAX: usize = 1024;
 const OPENING_LEASES: u32 = 2;
 
 /// How often process figures are read and full rings looked at again.
-const HOUSEKEEPING: Duration = Duration::from_millis(500);
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// What the control thread has from the start.
 #[derive(Debug)]

@@ -253,16 +253,20 @@ impl Driver {
         }
     }
 
-    /// Shows how the node stands to whoever looks.
+    /// Shows how the node stands to whoever looks; whoever waits hears only of what it waits for, whether it serves.
     fn show(&mut self) {
         let membership = match self.control.member() {
             Some(member) => MembershipState::Member(member.show(&self.control.common)),
             None => MembershipState::Bootstrap(self.control.waits_for().unwrap_or_default()),
         };
         let refusals = self.control.refusals().iter().cloned().collect();
-        self.view.send_replace(ClusterView {
+        let now = ClusterView {
             membership,
             refusals,
+        };
+        self.view.send_if_modified(|shown| {
+            let before = std::mem::replace(shown, now);
+            before.is_serving() != shown.is_serving()
         });
     }
 }
