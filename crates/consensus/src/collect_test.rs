@@ -94,8 +94,7 @@ fn answers_that_promise_nothing_new_wait_for_the_disk_too() {
         two.consensus.step(1, &message).unwrap();
     }
     let number = Bench::stored(&two.drain())[0].number;
-    one.consensus.tick();
-    one.consensus.tick();
+    one.until_heartbeat();
     let sent = Bench::sent(&one.drain());
     assert_eq!(sent.len(), 1, "a heartbeat");
     two.consensus.step(1, &sent[0].1).unwrap();

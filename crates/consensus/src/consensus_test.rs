@@ -320,8 +320,7 @@ fn a_node_whose_disk_forgot_is_told_so() {
     // Its log is as it was before it answered.
     let mut two = Bench::new(2, with_voters(&[1, 2]));
     two.drain();
-    one.consensus.tick();
-    one.consensus.tick();
+    one.until_heartbeat();
     let (_, heartbeat) = Bench::sent(&one.drain()).remove(0);
     let refused = two.consensus.step(1, &heartbeat);
     let (expected, last) = (3, 1);

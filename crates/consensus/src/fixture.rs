@@ -23,6 +23,14 @@ impl Bench {
         }
     }
 
+    /// Time goes on until a leader is heard.
+    pub(crate) fn until_heartbeat(&mut self) {
+        let ticks = ConsensusConfig::new(1, 1).heartbeat_ticks;
+        for _ in 0..ticks {
+            self.consensus.tick();
+        }
+    }
+
     /// What the node does now.
     pub(crate) fn drain(&mut self) -> Vec<ConsensusOutput> {
         let mut drained = Vec::new();
