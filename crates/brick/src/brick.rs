@@ -188,7 +188,12 @@ impl Brick {
         let rests_until = self.core.moves.catch_ups.rests_until();
         // A walk that waits for anything else is woken by that.
         let rest = rests_until.filter(|it| *it > self.core.now);
-        [silence, rest].into_iter().flatten().chain([tick]).min()
+        let clean = self.cleaner.rests_until();
+        [silence, rest, clean]
+            .into_iter()
+            .flatten()
+            .chain([tick])
+            .min()
     }
 
     /// Tells the brick what time it is; all that follows happens at that time.
@@ -222,6 +227,7 @@ impl Brick {
     fn end_turn(&mut self) {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
             self.send_remote();
+            self.cleaner.go_on(&mut self.core.parts().outside);
             self.maintain_catch_ups();
             self.core.adoption().bring_back();
             let mut core = self.core.parts();

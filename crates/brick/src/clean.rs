@@ -12,10 +12,10 @@
 //!   `tombstones reach down to the watermark`).
 //! - A pass frees more than it writes: what it would only move is counted as such (`retained`), and what is said of a whole
 //!   partition it says once, or not at all where a later segment says it. So an idle log comes to rest.
-//! - Work a turn is bounded by a chunk, and work a tick by [`TICK_BYTES_MAX`]; but a segment with nothing
-//!   live in it moves next to nothing, so it is read as fast as the disk gives it, and the next one while
-//!   it waits for the sync.
+//! - Work a turn is bounded by a chunk, and chunks come at even distances (`pace`). A segment with nothing
+//!   live in it moves next to nothing: it is read faster, and the next one while it waits for the sync.
 
+mod pace;
 mod records;
 
 use crate::append::BatchId;
@@ -31,8 +31,9 @@ use crate::retained::{self, Level};
 use crate::segments::{Segments, Usage};
 use crate::tables::Tables;
 use brickyard_types::record::Header;
-use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis};
+use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use hashbrown::HashSet;
+use pace::{DEAD_RATE, MOVING_RATE, Pace};
 use records::Mover;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasherDefault;
@@ -41,11 +42,8 @@ use std::time::Duration;
 /// Bytes of a segment that are looked at in one turn.
 const CHUNK_BYTES: u32 = 128 * 1024;
 
-/// Bytes of segments that are looked at between two ticks (100 ms): 80 MB/s at most.
-const TICK_BYTES_MAX: u64 = 8 << 20;
-
 /// Bytes of a segment without anything live that are looked at in one turn.
-const DEAD_CHUNK_BYTES: u32 = 512 * 1024;
+const DEAD_CHUNK_BYTES: u32 = 256 * 1024;
 
 /// Ticks to wait after the log refused what was moved.
 const BACK_OFF_TICKS: u32 = 5;
@@ -138,7 +136,7 @@ enum State {
     Idle,
     /// A chunk was asked for.
     Reading,
-    /// The tick's budget is used up; go on later.
+    /// It is too early for the next chunk.
     Resting,
     /// All is moved; removed once this batch is synced.
     Syncing { segment: SegmentId, batch: BatchId },
@@ -167,7 +165,7 @@ pub(crate) struct Cleaner {
     pass: Pass,
     /// In the order in which they will go.
     leaving: VecDeque<Leaving>,
-    budget: u64,
+    pace: Pace,
     cleaned: u64,
     back_off: u32,
 }
@@ -247,15 +245,24 @@ impl Cleaner {
         outside: &mut Outside<'_>,
         permit: Permit,
     ) {
-        self.budget = TICK_BYTES_MAX;
         if self.back_off > 0 {
             self.back_off -= 1;
             return;
         }
-        match self.state {
-            State::Resting => self.read_on(outside),
-            State::Idle => self.begin(replication, outside, permit, false),
-            _ => {}
+        if matches!(self.state, State::Idle) {
+            self.begin(replication, outside, permit, false);
+        }
+    }
+
+    /// When it goes on, if it is too early for that.
+    pub(crate) fn rests_until(&self) -> Option<Instant> {
+        matches!(self.state, State::Resting).then(|| self.pace.go_on_at())
+    }
+
+    /// Goes on if it is time.
+    pub(crate) fn go_on(&mut self, outside: &mut Outside<'_>) {
+        if self.rests_until().is_some_and(|it| it <= outside.now) {
+            self.read_on(outside);
         }
     }
 
@@ -373,12 +380,17 @@ impl Cleaner {
             segments.leave_until(segment, until);
             return self.abandon_pass(replication.tables);
         }
-        if moved > 0 || !self.pass.is_dead {
-            self.budget = self.budget.saturating_sub(chunk.bytes.len() as u64);
-        }
+        let rate = if moved > 0 || !self.pass.is_dead {
+            MOVING_RATE
+        } else {
+            DEAD_RATE
+        };
+        self.pace.on_read(outside.now, chunk.bytes.len(), rate);
         match next {
-            Some(_) if self.budget > 0 => self.read_on(outside),
-            Some(_) => self.state = State::Resting,
+            Some(_) => {
+                self.state = State::Resting;
+                self.go_on(outside);
+            }
             None => self.end_pass(replication, outside, permit, segment),
         }
     }

@@ -2,6 +2,7 @@ use super::*;
 use crate::accepted::Port;
 use crate::harness::{Client, HEADER_BYTES, Node};
 use crate::log_chunk::offsets;
+use crate::stats::Stats;
 use brickyard_types::record::{self, Header, Kind, flag};
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
@@ -374,8 +375,8 @@ fn segment_stays_if_the_log_refuses_what_the_one_before_it_waits_for() {
     assert!(brick.cleaner.leaving.is_empty(), "both stay");
 }
 
-/// Whether the cleaner waits for the next tick after a part of a segment of which it moved nothing, with next to no budget left.
-fn rests(is_dead: bool) -> bool {
+/// How many bytes a second the cleaner reads of a segment of which it moved nothing, by how long it rests after a part of it.
+fn rate(is_dead: bool) -> u64 {
     let (mut node, client) = node(Durability::Log);
     node.call(client, "SET k old");
     let bytes = node.logs[0].bytes.clone();
@@ -386,7 +387,12 @@ fn rests(is_dead: bool) -> bool {
     brick.cleaner.reader = LogReader::over([segment]);
     let at = brick.cleaner.reader.ask().unwrap();
     brick.cleaner.state = State::Reading;
-    brick.cleaner.budget = 1;
+    let now = brick.core.now;
+    // Nothing is saved up.
+    brick
+        .cleaner
+        .pace
+        .on_read(now, (MOVING_RATE / 100) as usize, MOVING_RATE);
     brick.cleaner.pass.is_dead = is_dead;
     let permit = Permit {
         begin: true,
@@ -404,10 +410,40 @@ fn rests(is_dead: bool) -> bool {
     let (replication, outside) = (&mut core.replication, &mut core.outside);
     brick.cleaner.on_chunk(replication, outside, permit, &chunk);
     assert!(brick.cleaner.moves.is_empty(), "something was moved");
-    matches!(brick.cleaner.state, State::Resting)
+    let rest = brick.cleaner.rests_until().expect("it rests") - now;
+    assert!(
+        brick.next_deadline() <= Some(now + rest),
+        "the loop sleeps on"
+    );
+    bytes.len() as u64 * 1_000_000_000 / rest.as_nanos() as u64
 }
 
 #[test]
-fn only_what_is_dead_altogether_is_read_without_a_rest() {
-    assert_eq!((rests(false), rests(true)), (true, false));
+fn what_is_dead_altogether_is_read_faster() {
+    let (moving, dead) = (rate(false), rate(true));
+    assert!(moving.abs_diff(MOVING_RATE) < MOVING_RATE / 10, "{moving}");
+    assert!(dead.abs_diff(DEAD_RATE) < DEAD_RATE / 10, "{dead}");
+}
+
+#[test]
+fn cleaner_goes_on_when_its_rest_is_over() {
+    let mut cleaner = Cleaner::default();
+    let mut effects = VecDeque::new();
+    let stats = Stats::default();
+    let mut outside = Outside {
+        effects: &mut effects,
+        stats: &stats,
+        now: Instant(1_000_000_000),
+    };
+    cleaner.reader = LogReader::over([SegmentId(1)]);
+    cleaner.state = State::Resting;
+    cleaner.pace.on_read(outside.now, 2 << 20, MOVING_RATE);
+    let until = cleaner.rests_until().expect("it rests");
+    assert!(until > outside.now);
+    cleaner.go_on(&mut outside);
+    assert!(outside.effects.is_empty(), "before its time");
+    outside.now = until;
+    cleaner.go_on(&mut outside);
+    assert_eq!(outside.effects.len(), 1);
+    assert_eq!(cleaner.rests_until(), None);
 }
