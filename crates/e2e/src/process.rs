@@ -103,15 +103,27 @@ impl Process {
     /// If the process is gone.
     #[must_use]
     pub fn resident_bytes(&self) -> u64 {
-        let path = format!("/proc/{}/status", self.id());
-        let status = fs::read_to_string(path).expect("the process is alive");
-        status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|rest| rest.trim().strip_suffix("kB"))
-            .and_then(|number| number.trim().parse::<u64>().ok())
+        self.account("VmRSS:")
+            .and_then(|it| it.strip_suffix("kB")?.trim().parse::<u64>().ok())
             .map(|kib| kib * 1024)
             .expect("the kernel reports VmRSS in kB")
+    }
+
+    /// Whether the process may have huge pages.
+    ///
+    /// # Panics
+    /// If the process is gone.
+    #[must_use]
+    pub fn may_have_huge_pages(&self) -> bool {
+        self.account("THP_enabled:").as_deref() == Some("1")
+    }
+
+    /// What the kernel's account of the process says there.
+    fn account(&self, name: &str) -> Option<String> {
+        let path = format!("/proc/{}/status", self.id());
+        let status = fs::read_to_string(path).expect("the process is alive");
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().to_owned())
     }
 }
 

@@ -205,6 +205,7 @@ impl Cluster {
                 log: place.log(number),
                 join: if founds { Vec::new() } else { all.clone() },
                 network: None,
+                settings: &[],
             }
         };
         let launches = ports.iter().enumerate().map(launch);

@@ -32,6 +32,8 @@ pub(crate) struct Launch {
     pub(crate) join: Vec<String>,
     /// Where the nodes have a network that can be cut.
     pub(crate) network: Option<Rc<Network>>,
+    /// Further arguments of `brickyard server`.
+    pub(crate) settings: &'static [&'static str],
 }
 
 /// What can be asked for.
@@ -241,6 +243,7 @@ impl Launch {
         if !self.join.is_empty() {
             command.args(["--join", &self.join.join(",")]);
         }
+        command.args(self.settings);
         if self.network.is_some() {
             // There is no user, and the address is not loopback; it is nobody else's, though.
             command.arg("--insecure");

@@ -53,6 +53,48 @@ fn every_key_has_one_brick_and_the_others_name_it() {
     );
 }
 
+/// What the bricks have passed to one another so far.
+fn forwards(client: &mut Client) -> u64 {
+    let info = client.line("INFO stats").text();
+    let forwards = info
+        .lines()
+        .find_map(|line| line.strip_prefix("forwards:"))
+        .unwrap_or_else(|| panic!("no forwards in {info}"));
+    forwards.trim().parse().expect("a number")
+}
+
+#[test]
+fn who_asks_the_right_brick_costs_no_other_one_a_message() {
+    let server = Setup::brickyard(BRICKS).start();
+    let mut node = server.connect();
+    let before = forwards(&mut node);
+    let mut own = 0;
+    for brick in 0..BRICKS {
+        let mut client = server.connect_brick(brick);
+        for number in 0..300 {
+            let key = format!("k{number}");
+            if !client.call(&["SET", &key, "v"]).is_error() {
+                let other = format!("{{{key}}}n");
+                assert_eq!(client.call(&["INCR", &other]).as_integer(), Some(1));
+                let values = client.call(&["MGET", &key, &other]);
+                assert_eq!(values.items().map(<[Value]>::len), Some(2), "{values}");
+                own += 1;
+            }
+        }
+    }
+    assert_eq!(own, 300, "each key has a brick");
+    assert_eq!(
+        forwards(&mut node),
+        before,
+        "local keys went to another brick"
+    );
+    // Whoever does not know the bricks lets them pass on what is not theirs.
+    for number in 0..300 {
+        assert_eq!(node.call(&["GET", &format!("k{number}")]).text(), "v");
+    }
+    assert!(forwards(&mut node) > before + 100, "the count counts");
+}
+
 #[test]
 fn topology_is_the_same_in_every_form_and_on_every_port() {
     let server = Setup::brickyard(BRICKS).start();

@@ -2,7 +2,8 @@
 
 use brickyard_e2e::client::Client;
 use brickyard_e2e::deadline::{PATIENCE, try_wait_for, wait_for};
-use brickyard_e2e::server::Setup;
+use brickyard_e2e::server::{Server, Setup};
+use brickyard_e2e::skip;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -29,6 +30,32 @@ fn get(port: u16, path: &str) -> (u16, String) {
         .map(|(_, body)| body.to_owned())
         .unwrap_or_default();
     (status, body)
+}
+
+#[test]
+fn node_has_huge_pages_once_it_is_large() {
+    let own = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if !own.lines().any(|line| line == "THP_enabled:\t1") {
+        let reason =
+            "this process may not have them, or runs on Linux before 5.0, which does not say so";
+        return skip::announce("huge pages", reason);
+    }
+    let mut server = Setup::brickyard(1).start();
+    let may = |server: &mut Server| server.process().may_have_huge_pages();
+    assert!(!may(&mut server), "an empty node has them");
+    let mut client = server.connect();
+    let value = vec![b'v'; 1 << 20];
+    for number in 0..48 {
+        let reply = client.call(&[b"SET", format!("k{number}").as_bytes(), &value]);
+        assert!(reply.is_ok(), "{reply}");
+    }
+    wait_for("a large node to have huge pages", || {
+        client.line("PING");
+        may(&mut server).then_some(())
+    });
+    // Its log is read into them.
+    server.restart();
+    assert!(may(&mut server), "a large log is read without them");
 }
 
 #[test]
