@@ -1,8 +1,8 @@
 use super::*;
 use crate::accepted::Port;
+use crate::brick::Brick;
 use crate::harness::{Client, HEADER_BYTES, Node};
 use crate::log_chunk::offsets;
-use crate::stats::Stats;
 use brickyard_types::record::{self, Header, Kind, flag};
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
@@ -425,25 +425,26 @@ fn what_is_dead_altogether_is_read_faster() {
     assert!(dead.abs_diff(DEAD_RATE) < DEAD_RATE / 10, "{dead}");
 }
 
+/// Whether a turn then asks for a part of a segment.
+fn asks(brick: &mut Brick, now: Instant) -> bool {
+    brick.begin_turn(now, brick.core.unix);
+    let effects: Vec<Effect> = std::iter::from_fn(|| brick.poll_effect()).collect();
+    effects
+        .iter()
+        .any(|it| matches!(it, Effect::ReadSegment { .. }))
+}
+
 #[test]
-fn cleaner_goes_on_when_its_rest_is_over() {
-    let mut cleaner = Cleaner::default();
-    let mut effects = VecDeque::new();
-    let stats = Stats::default();
-    let mut outside = Outside {
-        effects: &mut effects,
-        stats: &stats,
-        now: Instant(1_000_000_000),
-    };
-    cleaner.reader = LogReader::over([SegmentId(1)]);
-    cleaner.state = State::Resting;
-    cleaner.pace.on_read(outside.now, 2 << 20, MOVING_RATE);
-    let until = cleaner.rests_until().expect("it rests");
-    assert!(until > outside.now);
-    cleaner.go_on(&mut outside);
-    assert!(outside.effects.is_empty(), "before its time");
-    outside.now = until;
-    cleaner.go_on(&mut outside);
-    assert_eq!(outside.effects.len(), 1);
-    assert_eq!(cleaner.rests_until(), None);
+fn turn_goes_on_with_cleaning_once_the_rest_is_over() {
+    let (mut node, _) = node(Durability::Log);
+    let brick = &mut node.bricks[0];
+    brick.cleaner.reader = LogReader::over([SegmentId(1)]);
+    brick.cleaner.state = State::Resting;
+    let now = brick.core.now;
+    brick.cleaner.pace.on_read(now, 2 << 20, MOVING_RATE);
+    let until = brick.cleaner.rests_until().expect("it rests");
+    assert!(until > now);
+    assert!(!asks(brick, now), "before its time");
+    assert!(asks(brick, until));
+    assert_eq!(brick.cleaner.rests_until(), None);
 }
