@@ -31,15 +31,6 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 /// Longest that a node may take to answer an operation of the audit.
 const AUDIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// Every second node leaves its whole log to the thread: so both ways of writing it are tried, and next to each other.
-fn settings(number: usize) -> &'static [&'static str] {
-    if number % 2 == 1 {
-        &["--inline-append-max", "0"]
-    } else {
-        &[]
-    }
-}
-
 /// See the module; the processes end with the value.
 pub(super) struct Cluster {
     pub(super) nodes: Vec<Node>,
@@ -204,6 +195,15 @@ impl Cluster {
             // One that has just ended by itself is as good.
             drop(node.order(Order::Kill).await);
         }
+    }
+}
+
+/// Every second node leaves its whole log to the thread: so both ways of writing it are tried, and next to each other.
+fn settings(number: usize) -> &'static [&'static str] {
+    if number % 2 == 1 {
+        &["--inline-append-max", "0"]
+    } else {
+        &[]
     }
 }
 
