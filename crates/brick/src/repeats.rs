@@ -1,27 +1,28 @@
-//! Deletions that were met a moment ago, of which a log can have many copies.
+//! Deletions that were met on the way through a log, which can have many copies of each.
 //!
 //! In:  deletions, as the log is read. Out: whether one says nothing that one before it has not said.
 //!
 //! No table has them, so nothing else tells that there is one already; and whoever passes on what it reads, to a learner or to
 //! another segment, would pass on all copies: with each catch-up there and back there would be more.
 //!
-//! Invariant: what is not known here is passed on. It is bounded, by [`DELETIONS_MAX`] and [`KEY_BYTES_MAX`].
+//! Invariants:
+//! - What is not known here is passed on.
+//! - It is bounded, by [`DELETIONS_MAX`]. Those that came first stay: copies come in the order of what they are copies of, so
+//!   that whoever forgets the first for the last has forgotten each deletion when its copy comes.
 
+use brickyard_table::{KeyHash, key_hash};
 use brickyard_types::{Op, PartitionId, SegmentId};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// So many are remembered: about 2 MiB, with short keys.
-const DELETIONS_MAX: usize = 16 << 10;
-
-/// Bytes of keys that are remembered; one key may be longer.
-const KEY_BYTES_MAX: usize = 1 << 20;
+/// So many are remembered: at most 25 MiB, and only while a log is read that has so many.
+const DELETIONS_MAX: usize = 512 << 10;
 
 /// A deletion as it was met last.
 #[derive(Debug)]
 struct Met {
-    /// An op that was cut is used again.
-    key: Box<[u8]>,
+    /// An op that was cut is used again, mostly for another key.
+    key: KeyHash,
     /// It is needed while there are segments up to this one.
     origin: SegmentId,
 }
@@ -30,8 +31,6 @@ struct Met {
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     last: BTreeMap<(PartitionId, Op), Met>,
-    /// Of the keys, those that others have replaced among them.
-    key_bytes: usize,
 }
 
 impl Repeats {
@@ -43,27 +42,21 @@ impl Repeats {
         key: &[u8],
         origin: SegmentId,
     ) -> bool {
-        if self.last.len() == DELETIONS_MAX || self.key_bytes > KEY_BYTES_MAX {
-            *self = Self::default();
-        }
-        let Self { last, key_bytes } = self;
-        let mut met = || {
-            *key_bytes += key.len();
-            Met {
-                key: key.into(),
-                origin,
-            }
-        };
-        match last.entry((partition, op)) {
+        let is_full = self.last.len() >= DELETIONS_MAX;
+        let key = key_hash(key, 0);
+        let met = Met { key, origin };
+        match self.last.entry((partition, op)) {
             Entry::Occupied(mut last) => {
-                let is_met = *last.get().key == *key && last.get().origin >= origin;
+                let is_met = last.get().key == key && last.get().origin >= origin;
                 if !is_met {
-                    last.insert(met());
+                    last.insert(met);
                 }
                 is_met
             }
             Entry::Vacant(first) => {
-                first.insert(met());
+                if !is_full {
+                    first.insert(met);
+                }
                 false
             }
         }
@@ -90,17 +83,16 @@ mod repeats_test {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn memory_is_bounded_and_what_it_has_is_kept() {
         let mut repeats = Repeats::default();
-        for op in 0..2 * DELETIONS_MAX as u64 {
-            assert!(!repeats.has(PartitionId(1), Op(op), b"k", SegmentId(1)));
-            assert!(repeats.last.len() <= DELETIONS_MAX);
+        let mut met = 0;
+        for _ in 0..2 {
+            for op in 0..DELETIONS_MAX as u64 + 100 {
+                let is_met = repeats.has(PartitionId(1), Op(op), b"k", SegmentId(1));
+                met += usize::from(is_met);
+            }
+            assert_eq!(repeats.last.len(), DELETIONS_MAX);
         }
-        let key = vec![b'k'; 60_000];
-        for op in 0..100 {
-            assert!(!repeats.has(PartitionId(2), Op(op), &key, SegmentId(1)));
-            let held: usize = repeats.last.values().map(|it| it.key.len()).sum();
-            assert!(held <= KEY_BYTES_MAX + key.len());
-        }
+        assert_eq!(met, DELETIONS_MAX, "of the second time");
     }
 }
