@@ -8,3 +8,4 @@
 pub(crate) mod choice;
 pub(crate) mod copy;
 pub(crate) mod patience;
+pub(crate) mod programs;

@@ -22,12 +22,13 @@ mod table;
 mod unit_tests;
 
 use crate::planted::copy::{self, Changes};
+use crate::planted::programs::{self, Program};
 use crate::{finding::Finding, tree::Tree};
 use page::PAGE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{env, fs, io};
 use table::Bug;
 
@@ -156,17 +157,9 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
         "debug"
     };
     copy::share_built(&target.join(profile), &built.join(profile))?;
-    let cargo = || {
-        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["test", "--lib", "--no-fail-fast"]);
-        if options.is_release {
-            cargo.arg("--release");
-        }
-        cargo.env("CARGO_TARGET_DIR", &built).current_dir(&copy);
-        cargo
-    };
+    let programs = build(&copy, &built, options.is_release, &bugs)?;
     if options.is_tests {
-        return unit_tests::run(cargo, &bugs);
+        return unit_tests::run(&programs, &bugs);
     }
 
     let report = target.join("sabotage/report");
@@ -176,27 +169,71 @@ pub fn run(root: &Path, tree: &Tree, options: Options) -> io::Result<Vec<Finding
     let checkers = bugs.iter().flat_map(Bug::checkers);
     let checkers = checkers.filter(|it| is_named("SABOTAGE_CHECKER", it));
     let crates: BTreeSet<&str> = checkers.filter_map(|it| it.split('-').next()).collect();
-    let mut cargo = cargo();
+    let mut failed = Vec::new();
     for name in crates {
-        cargo.args(["--package".to_owned(), format!("brickyard-{name}")]);
+        let mut hunt = program(&programs, name)?.command();
+        hunt.args(["sabotage", "--ignored"]);
+        if options.is_every {
+            hunt.env("SABOTAGE_EVERY", "1");
+        }
+        let status = hunt.env("SABOTAGE_REPORT", &report).status()?;
+        if !status.success() {
+            failed.push(format!("the hunts of {name}: {status}"));
+        }
     }
-    cargo.args(["sabotage", "--", "--ignored"]);
-    if options.is_every {
-        cargo.env("SABOTAGE_EVERY", "1");
-    }
-    let status = cargo.env("SABOTAGE_REPORT", &report).status()?;
     let Ok(lines) = fs::read_to_string(&report) else {
-        let what = format!("no checker has hunted; cargo test: {status}");
+        let what = format!("no checker has hunted; {}", failed.join(", "));
         return Ok(vec![Finding::new(TABLE, 0, what)]);
     };
     let mut findings = missed(&bugs, &lines, options.is_every);
-    if !status.success() && findings.is_empty() {
-        findings.push(Finding::new(TABLE, 0, format!("cargo test: {status}")));
+    if findings.is_empty() {
+        let failed = failed.into_iter();
+        findings.extend(failed.map(|what| Finding::new(TABLE, 0, what)));
     }
     if options.is_page {
         write_page(root, &bugs, &lines)?;
     }
     Ok(findings)
+}
+
+/// The test programs of all crates that have bugs or look for them: always the same ones, so that nothing is built twice.
+fn build(
+    copy: &Path,
+    built: &Path,
+    is_release: bool,
+    bugs: &[Bug],
+) -> io::Result<BTreeMap<String, Program>> {
+    let places = bugs.iter().flat_map(|bug| &bug.places);
+    let changed = places.filter_map(|it| it.file.split('/').nth(1));
+    let checkers = bugs.iter().flat_map(Bug::checkers);
+    let tests = bugs.iter().flat_map(|bug| &bug.tests);
+    let crates: BTreeSet<&str> = changed
+        .chain(checkers.filter_map(|it| it.split('-').next()))
+        .chain(tests.filter_map(|it| it.split('/').next()))
+        .collect();
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["test", "--lib", "--no-run"]);
+    cargo.arg("--message-format=json-render-diagnostics");
+    if is_release {
+        cargo.arg("--release");
+    }
+    for name in crates {
+        cargo.args(["--package".to_owned(), format!("brickyard-{name}")]);
+    }
+    cargo.env("CARGO_TARGET_DIR", built).current_dir(copy);
+    let output = cargo.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        let what = format!("the copy does not build: {}", output.status);
+        return Err(io::Error::other(what));
+    }
+    let messages = programs::messages(&output.stdout);
+    Ok(programs::programs(&messages, copy))
+}
+
+/// The tests of a crate.
+fn program<'a>(programs: &'a BTreeMap<String, Program>, name: &str) -> io::Result<&'a Program> {
+    let missing = || io::Error::other(format!("cargo has built no tests of {name}"));
+    programs.get(name).ok_or_else(missing)
 }
 
 /// Whether the environment names it there, or nothing, or `all`.

@@ -9,12 +9,13 @@ use super::find::Mutant;
 use super::results::{Known, Results};
 use crate::planted::choice::{self, Edit, Spot};
 use crate::planted::copy::{self, Changes};
+use crate::planted::programs::{self, Program};
 use crate::tree::Tree;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, io};
 
@@ -24,12 +25,6 @@ pub(super) struct Built {
     pub(super) programs: BTreeMap<String, Program>,
     /// The names of mutants that do not compile.
     pub(super) left_out: BTreeSet<String>,
-}
-
-/// A test program, and where it runs.
-pub(super) struct Program {
-    pub(super) path: PathBuf,
-    pub(super) folder: PathBuf,
 }
 
 /// Builds until all that is left compiles; the tests of these crates. What is known not to compile is left out from the
@@ -65,13 +60,9 @@ pub(super) fn build(
         cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "2");
         cargo.env("CARGO_TARGET_DIR", &built).current_dir(&copy);
         let output = cargo.stderr(Stdio::inherit()).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let messages: Vec<Value> = text
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect();
+        let messages = programs::messages(&output.stdout);
         if output.status.success() {
-            let programs = programs(&messages, &copy);
+            let programs = programs::programs(&messages, &copy);
             let left_out = left_out.iter().map(|it: &usize| mutants[*it].name.clone());
             let left_out = left_out.collect();
             return Ok(Built { programs, left_out });
@@ -188,19 +179,6 @@ fn read_spans(error: &Value, spans: &mut Vec<(String, Range<usize>)>) {
     for child in error["children"].as_array().into_iter().flatten() {
         read_spans(child, spans);
     }
-}
-
-/// The test programs that cargo says it has made.
-fn programs(messages: &[Value], copy: &Path) -> BTreeMap<String, Program> {
-    let programs = messages.iter().filter_map(|message| {
-        let path = message["executable"].as_str()?;
-        let name = message["target"]["name"].as_str()?;
-        let name = name.strip_prefix("brickyard_")?.to_owned();
-        let folder = copy.join("crates").join(&name);
-        let path = path.into();
-        Some((name, Program { path, folder }))
-    });
-    programs.collect()
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@
 //! - A mutant survives if all who judge its crate pass: its own tests, the simulator, tests of crates that use it.
 //! - A program that hangs, or takes all memory, has noticed.
 
-use super::build::{Built, Program};
+use super::build::Built;
 use super::crates::{Judge, Judges};
 use super::find::Mutant;
 use super::results::{Known, Results};
 use crate::planted::patience;
+use crate::planted::programs::Program;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufRead, BufReader};

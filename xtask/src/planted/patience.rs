@@ -31,7 +31,7 @@ pub(crate) fn wait(mut child: Child, patience: Duration) -> io::Result<Option<Ex
     }
 }
 
-/// Ends a program and its children: a test program is cargo's.
+/// Ends a program and its children: some tests begin programs.
 pub(crate) fn end(group: u32) -> io::Result<()> {
     let group = format!("-{group}");
     Command::new("kill")
