@@ -7,15 +7,16 @@
 //!
 //! Invariants:
 //! - What is not known here is passed on.
-//! - It is bounded, by [`DELETIONS_MAX`]. Those that came first stay: copies come in the order of what they are copies of, so
-//!   that whoever forgets the first for the last has forgotten each deletion when its copy comes.
+//! - At most [`DELETIONS_MAX`] are remembered, and those that came first stay. Copies come in the order of their originals: if
+//!   the last deletion pushed out the first, each one would be forgotten before its copy comes.
 
 use brickyard_table::{KeyHash, key_hash};
 use brickyard_types::{Op, PartitionId, SegmentId};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// So many are remembered: at most 25 MiB, and only while a log is read that has so many.
+/// So many are remembered. A tree's nodes are half full, with some 70 bytes for each: 40 MiB at most, and only while a log is
+/// read that has so many.
 const DELETIONS_MAX: usize = 512 << 10;
 
 /// A deletion as it was met last.
