@@ -80,6 +80,7 @@ const ROOMS: &[Room] = &[
     outer("sim", Uses::AllBefore),
     outer("fuzz", Uses::AllBefore),
     outer("bench", Uses::Only(&["types", "wire", "routing", "client"])),
+    outer("backup", Uses::Only(&["types"])),
     outer("torture", Uses::Only(&["client", "history"])),
     outer("cli", Uses::AllBefore),
     // Drives the finished program from outside, as its users do.

@@ -11,13 +11,8 @@
 //! - A later backup leaves out the values that an earlier one has: those with an op that is not above the one that
 //!   was backed up, of the same history.
 
-use super::{
-    manifest::{FORMAT, Manifest, Part},
-    part::PartWriter,
-    repository::Repository,
-    row::Row,
-};
 use anyhow::{Context, anyhow, bail, ensure};
+use brickyard_backup::{FORMAT, Manifest, PartEntry, PartWriter, Repository, Row};
 use brickyard_bench::{Link, Target};
 use brickyard_command::table::lookup_full;
 use brickyard_wire::Value;
@@ -64,7 +59,7 @@ struct Work<'a> {
 
 #[derive(Default)]
 struct State {
-    parts: Vec<Part>,
+    parts: Vec<PartEntry>,
     /// Partitions that somebody exports, or has exported.
     taken: BTreeSet<u32>,
     /// Why a partition could not be had, last.
@@ -196,7 +191,7 @@ impl Work<'_> {
     }
 
     /// Writes a partition into a file, or finds that the earlier backup's is as good.
-    fn export(&self, link: &mut Link, partition: u32) -> anyhow::Result<Part> {
+    fn export(&self, link: &mut Link, partition: u32) -> anyhow::Result<PartEntry> {
         let base = self.base.and_then(|it| it.part(partition));
         if let Some(base) = base
             && let Some(part) = self.export_after(link, partition, Some(base))?
@@ -212,8 +207,8 @@ impl Work<'_> {
         &self,
         link: &mut Link,
         partition: u32,
-        base: Option<&Part>,
-    ) -> anyhow::Result<Option<Part>> {
+        base: Option<&PartEntry>,
+    ) -> anyhow::Result<Option<PartEntry>> {
         let (table, number) = (self.options.table.as_str(), partition.to_string());
         let mut request = vec!["TABLE", "EXPORT", table, &number];
         let after = base.map(|it| it.op.to_string());
@@ -240,7 +235,7 @@ impl Work<'_> {
             request = vec!["TABLE", "EXPORT", table, &number, "NEXT"];
         };
         let (totals, file_bytes) = writer.end()?;
-        let part = Part {
+        let part = PartEntry {
             partition,
             view: first.view,
             op: first.op,
@@ -253,12 +248,12 @@ impl Work<'_> {
         };
         // Rows without a value are rows of the earlier backup: as many are the same.
         Ok(Some(match base {
-            Some(base) if totals.values == 0 && totals.rows == base.rows => Part {
+            Some(base) if totals.values == 0 && totals.rows == base.rows => PartEntry {
                 view: part.view,
                 op: part.op,
                 ..base.clone()
             },
-            _ => Part {
+            _ => PartEntry {
                 file: file.finish()?,
                 ..part
             },

@@ -3,13 +3,13 @@
 //! The table need not have the partitions, bricks or replicas of the one that was backed up: records go in by their
 //! keys, through the client library.
 
-use super::{chain::each_row, manifest::Manifest, repository::Repository};
 use crate::load::{
     record::{Expiry, Record},
     tally::Tally,
     writer::{Options, Stopped, Writer},
 };
 use anyhow::{Context, bail, ensure};
+use brickyard_backup::{Manifest, Repository, each_row};
 use brickyard_bench::{Link, Target};
 use brickyard_wire::Value;
 

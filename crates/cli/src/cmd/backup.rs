@@ -1,22 +1,19 @@
 //! `brickyard backup`: tables into files and back.
 //!
 //! In:  a cluster, or a directory of backups. Out: a backup, a list, a verdict, or a table.
-//! The work is in `crate::backup`.
+//! The work is in `crate::backup`; what the files are, in the crate `backup`.
 
 use crate::{
     backup::{
         create::{self, create},
-        manifest::Manifest,
-        place::Place,
-        repository::Repository,
         restore::{prepare, restore},
-        verify::verify,
     },
     exit::INCOMPLETE,
     load::writer,
     target::{ADDRESS_DEFAULT, TargetArguments, with_port},
 };
 use anyhow::bail;
+use brickyard_backup::{Manifest, PartEntry, Place, Repository, verify};
 use brickyard_bench::grouped;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -135,9 +132,8 @@ fn run_create(arguments: &Create) -> anyhow::Result<ExitCode> {
         bar.set_message(format!("{} records", grouped(rows)));
     })?;
     bar.finish_and_clear();
-    let new = |part: &&crate::backup::manifest::Part| {
-        part.file.starts_with(&format!("parts/{}/", manifest.name))
-    };
+    let prefix = format!("parts/{}/", manifest.name);
+    let new = |part: &&PartEntry| part.file.starts_with(&prefix);
     let bytes: u64 = manifest
         .parts
         .iter()

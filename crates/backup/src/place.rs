@@ -15,9 +15,11 @@ use std::{
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub enum Place {
+    /// Of this machine.
     Directory(PathBuf),
     #[cfg(feature = "object-storage")]
+    /// Object storage.
     Bucket(Bucket),
 }
 
@@ -50,7 +52,7 @@ impl fmt::Display for Place {
 
 impl Place {
     /// A file's name as a person would say it.
-    pub(crate) fn full_name(&self, name: &str) -> String {
+    pub fn full_name(&self, name: &str) -> String {
         match self {
             Self::Directory(dir) => dir.join(name).display().to_string(),
             #[cfg(feature = "object-storage")]
@@ -59,7 +61,10 @@ impl Place {
     }
 
     /// Makes it, if it is not there.
-    pub(crate) fn make(&self) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn make(&self) -> anyhow::Result<()> {
         match self {
             Self::Directory(dir) => fs::create_dir_all(dir).context("cannot make the directory"),
             // Names need no directory there.
@@ -70,7 +75,10 @@ impl Place {
     }
 
     /// Checks that it is there.
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn check(&self) -> anyhow::Result<()> {
         match self {
             Self::Directory(dir) => ensure!(
                 dir.is_dir(),
@@ -83,7 +91,10 @@ impl Place {
     }
 
     /// The files at its top, without directories.
-    pub(crate) fn names(&self) -> anyhow::Result<Vec<String>> {
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn names(&self) -> anyhow::Result<Vec<String>> {
         match self {
             Self::Directory(dir) => {
                 let entries = fs::read_dir(dir).with_context(|| format!("cannot read {self}"))?;
@@ -96,7 +107,10 @@ impl Place {
     }
 
     /// A small file's bytes.
-    pub(crate) fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         match self {
             Self::Directory(dir) => fs::read(dir.join(name)).map_err(anyhow::Error::from),
             #[cfg(feature = "object-storage")]
@@ -106,7 +120,10 @@ impl Place {
     }
 
     /// A file to read.
-    pub(crate) fn open(&self, name: &str) -> anyhow::Result<File> {
+    ///
+    /// # Errors
+    /// If it cannot be opened, or fetched.
+    pub fn open(&self, name: &str) -> anyhow::Result<File> {
         match self {
             Self::Directory(dir) => File::open(dir.join(name)).map_err(anyhow::Error::from),
             #[cfg(feature = "object-storage")]
@@ -116,7 +133,10 @@ impl Place {
     }
 
     /// Checks that a name is not taken.
-    pub(crate) fn check_free(&self, name: &str) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it is taken.
+    pub fn check_free(&self, name: &str) -> anyhow::Result<()> {
         let is_there = match self {
             Self::Directory(dir) => dir.join(name).exists(),
             #[cfg(feature = "object-storage")]
@@ -131,7 +151,10 @@ impl Place {
     }
 
     /// A file to write, of a name that is not taken.
-    pub(crate) fn create(&self, name: String) -> anyhow::Result<NewFile> {
+    ///
+    /// # Errors
+    /// If the name is taken, or nothing can be written here.
+    pub fn create(&self, name: String) -> anyhow::Result<NewFile> {
         self.check_free(&name)?;
         let (file, path_now) = match self {
             Self::Directory(dir) => {
@@ -176,8 +199,9 @@ impl Place {
 }
 
 /// A file that is being written; gone again unless it is finished.
-pub(crate) struct NewFile {
-    pub(crate) out: BufWriter<File>,
+pub struct NewFile {
+    /// Its bytes go here.
+    pub out: BufWriter<File>,
     place: Place,
     /// Its name in the repository.
     name: String,
@@ -186,7 +210,10 @@ pub(crate) struct NewFile {
 
 impl NewFile {
     /// It is complete: it gets its name, which is returned.
-    pub(crate) fn finish(mut self) -> anyhow::Result<String> {
+    ///
+    /// # Errors
+    /// If not all of it was written or stored, or the name is taken by now.
+    pub fn finish(mut self) -> anyhow::Result<String> {
         let mut take = || {
             self.out.flush()?;
             self.place

@@ -1,5 +1,5 @@
 use super::*;
-use crate::backup::{
+use crate::{
     manifest::FORMAT,
     part::PartWriter,
     place::Place,
@@ -28,7 +28,7 @@ fn backup(repository: &Repository, name: &str, base: Option<&str>, rows: &[Row])
         writer.push(row).unwrap();
     }
     let (totals, file_bytes) = writer.end().unwrap();
-    let part = Part {
+    let part = PartEntry {
         partition: 3,
         view: 1,
         op: 10,

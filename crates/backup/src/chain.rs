@@ -1,7 +1,7 @@
 //! The rows of a backup, with what it leaves to earlier ones.
 
-use super::{
-    manifest::{Manifest, Part},
+use crate::{
+    manifest::{Manifest, PartEntry},
     part::PartReader,
     repository::Repository,
     row::Row,
@@ -12,10 +12,13 @@ use std::collections::HashMap;
 /// Calls `f` with each row of a part, with its value, in no order.
 ///
 /// - Memory: the keys of the part whose values are in earlier backups.
-pub(crate) fn each_row(
+///
+/// # Errors
+/// Those of `f`; if a file is not there or damaged, or a value is in no earlier backup.
+pub fn each_row(
     repository: &Repository,
     manifest: &Manifest,
-    part: &Part,
+    part: &PartEntry,
     mut f: impl FnMut(Row) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut wanted: HashMap<Vec<u8>, u64> = HashMap::new();
@@ -57,7 +60,7 @@ pub(crate) fn each_row(
 /// Calls `f` with each row of a part's file, which is checked against the manifest.
 fn read(
     repository: &Repository,
-    part: &Part,
+    part: &PartEntry,
     mut f: impl FnMut(Row) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let file_name = || part.file.clone();

@@ -18,19 +18,20 @@ const DIGEST_SEED: u64 = 0x6272_6963_6b79_6172;
 
 /// A record of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) key: Vec<u8>,
+pub struct Row {
+    /// The key.
+    pub key: Vec<u8>,
     /// The op that wrote it.
-    pub(crate) op: u64,
+    pub op: u64,
     /// When the key is gone, in milliseconds since 1970.
-    pub(crate) expires_at: Option<u64>,
+    pub expires_at: Option<u64>,
     /// `None`: an earlier backup has it.
-    pub(crate) value: Option<Vec<u8>>,
+    pub value: Option<Vec<u8>>,
 }
 
 impl Row {
     /// Adds its bytes to `out`.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.op.to_le_bytes());
         out.extend_from_slice(&self.expires_at.unwrap_or(FOR_EVER).to_le_bytes());
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());
@@ -41,7 +42,10 @@ impl Row {
     }
 
     /// Takes a row from the front of `bytes`.
-    pub(crate) fn decode(bytes: &mut &[u8]) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// If they end too early, or say a size that no record has.
+    pub fn decode(bytes: &mut &[u8]) -> anyhow::Result<Self> {
         let header = take(bytes, HEADER_BYTES)?;
         let long = |at: usize| header[at..at + 8].try_into().map(u64::from_le_bytes);
         let short = |at: usize| header[at..at + 4].try_into().map(u32::from_le_bytes);
@@ -67,7 +71,8 @@ impl Row {
 
     /// A hash of what a client sees of it; the sum over a table's rows does not depend on how they are
     /// partitioned, nor on what wrote them.
-    pub(crate) fn content(&self) -> u64 {
+    #[must_use]
+    pub fn content(&self) -> u64 {
         let mut bytes = Vec::with_capacity(16 + self.key.len());
         bytes.extend_from_slice(&(self.key.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&self.expires_at.unwrap_or(FOR_EVER).to_le_bytes());

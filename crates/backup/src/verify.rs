@@ -1,18 +1,22 @@
 //! Whether a backup is whole, without restoring it.
 
-use super::{chain::each_row, manifest::Manifest, repository::Repository};
+use crate::{chain::each_row, manifest::Manifest, repository::Repository};
 use anyhow::{Context, ensure};
 
 /// What a whole backup has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Contents {
-    pub(crate) records: u64,
+pub struct Contents {
+    /// Its records.
+    pub records: u64,
     /// The same for all backups of the same keys, values and times to live.
-    pub(crate) digest: u64,
+    pub digest: u64,
 }
 
 /// Reads all that a restore would read, and checks it.
-pub(crate) fn verify(
+///
+/// # Errors
+/// If it is not whole: with where, and what.
+pub fn verify(
     repository: &Repository,
     manifest: &Manifest,
     mut on_part: impl FnMut(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::backup::{place::Place, repository::Repository};
+use crate::{place::Place, repository::Repository};
 use std::{
     fs,
     net::{TcpListener, TcpStream},

@@ -36,7 +36,7 @@ const VARIABLES: [&str; 4] = ["AWS_", "GOOGLE_", "AZURE_", "OBJECT_STORE_"];
 
 /// See the module.
 #[derive(Clone)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     url: String,
     prefix: ObjectPath,
     store: Arc<dyn ObjectStore>,
@@ -58,7 +58,10 @@ impl fmt::Display for Bucket {
 
 impl Bucket {
     /// The one at a URL; nothing is asked of it yet.
-    pub(crate) fn open(location: &str) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// If it is no URL, or of no object storage that is known.
+    pub fn open(location: &str) -> anyhow::Result<Self> {
         let is_ours = |name: &str| VARIABLES.iter().any(|it| name.starts_with(it));
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok().filter(|name| is_ours(name))?;
@@ -95,7 +98,10 @@ impl Bucket {
     }
 
     /// The objects directly below the prefix.
-    pub(crate) fn names(&self) -> anyhow::Result<Vec<String>> {
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn names(&self) -> anyhow::Result<Vec<String>> {
         let listed = self.store.list_with_delimiter(Some(&self.prefix));
         let listed = self.runtime.block_on(listed);
         let listed = listed.with_context(|| format!("cannot list {self}"))?;
@@ -106,7 +112,10 @@ impl Bucket {
     }
 
     /// Whether there is an object of that name.
-    pub(crate) fn has(&self, name: &str) -> anyhow::Result<bool> {
+    ///
+    /// # Errors
+    /// If nothing can be said about it.
+    pub fn has(&self, name: &str) -> anyhow::Result<bool> {
         match self.runtime.block_on(self.store.head(&self.path(name))) {
             Ok(_) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
@@ -115,14 +124,20 @@ impl Bucket {
     }
 
     /// A small object's bytes.
-    pub(crate) fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let path = self.path(name);
         let read = async { self.store.get(&path).await?.bytes().await };
         Ok(self.runtime.block_on(read)?.to_vec())
     }
 
     /// An object as a file without a name.
-    pub(crate) fn fetch(&self, name: &str) -> anyhow::Result<File> {
+    ///
+    /// # Errors
+    /// If it cannot be read, or there is no room for a temporary file.
+    pub fn fetch(&self, name: &str) -> anyhow::Result<File> {
         let path = self.path(name);
         let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
         self.runtime.block_on(async {
@@ -137,7 +152,10 @@ impl Bucket {
     }
 
     /// Stores a file under a name that is not taken.
-    pub(crate) fn store(&self, name: &str, from: &Path) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be stored, or the name is taken.
+    pub fn store(&self, name: &str, from: &Path) -> anyhow::Result<()> {
         let path = self.path(name);
         let mut file = File::open(from)?;
         if fs::metadata(from)?.len() <= PIECE_BYTES as u64 {

@@ -5,7 +5,7 @@
 //! PLACE/parts/NAME/3.part     a partition's file
 //! ```
 
-use super::{
+use crate::{
     manifest::{FORMAT, Manifest},
     place::{NewFile, Place},
 };
@@ -14,19 +14,25 @@ use std::{fs::File, io::Write};
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Repository {
+pub struct Repository {
     place: Place,
 }
 
 impl Repository {
     /// The one at `place`, which is made if there is none.
-    pub(crate) fn create(place: &Place) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// If there can be none.
+    pub fn create(place: &Place) -> anyhow::Result<Self> {
         place.make()?;
         Self::open(place)
     }
 
     /// The one at `place`.
-    pub(crate) fn open(place: &Place) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn open(place: &Place) -> anyhow::Result<Self> {
         place.check()?;
         Ok(Self {
             place: place.clone(),
@@ -34,7 +40,10 @@ impl Repository {
     }
 
     /// All backups, oldest first.
-    pub(crate) fn manifests(&self) -> anyhow::Result<Vec<Manifest>> {
+    ///
+    /// # Errors
+    /// If they cannot be listed, or one cannot be read.
+    pub fn manifests(&self) -> anyhow::Result<Vec<Manifest>> {
         let names = self.place.names()?;
         let names = names.iter().filter_map(|it| it.strip_suffix(".json"));
         let all: anyhow::Result<Vec<Manifest>> = names.map(|it| self.manifest(it)).collect();
@@ -44,7 +53,10 @@ impl Repository {
     }
 
     /// The backup of that name.
-    pub(crate) fn manifest(&self, name: &str) -> anyhow::Result<Manifest> {
+    ///
+    /// # Errors
+    /// If there is none, or it is of another format.
+    pub fn manifest(&self, name: &str) -> anyhow::Result<Manifest> {
         check_name(name)?;
         let file = format!("{name}.json");
         let bytes = self.place.read(&file)?;
@@ -65,13 +77,19 @@ impl Repository {
     }
 
     /// The newest backup, of `table` if one is named.
-    pub(crate) fn newest(&self, table: Option<&str>) -> anyhow::Result<Option<Manifest>> {
+    ///
+    /// # Errors
+    /// As [`Repository::manifests`].
+    pub fn newest(&self, table: Option<&str>) -> anyhow::Result<Option<Manifest>> {
         let mut all = self.manifests()?.into_iter();
         Ok(all.rfind(|it| table.is_none_or(|table| it.table == table)))
     }
 
     /// The backup that is meant: the one of that name, or the newest.
-    pub(crate) fn chosen(&self, name: Option<&str>) -> anyhow::Result<Manifest> {
+    ///
+    /// # Errors
+    /// If there is none such.
+    pub fn chosen(&self, name: Option<&str>) -> anyhow::Result<Manifest> {
         match name {
             Some(name) => self.manifest(name),
             None => match self.newest(None)? {
@@ -82,19 +100,28 @@ impl Repository {
     }
 
     /// Checks that a backup may get that name.
-    pub(crate) fn check_new(&self, name: &str) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it is no name, or taken.
+    pub fn check_new(&self, name: &str) -> anyhow::Result<()> {
         check_name(name)?;
         self.place.check_free(&format!("{name}.json"))
     }
 
     /// A file to write a part into, and its name in the manifest.
-    pub(crate) fn new_part(&self, backup: &str, partition: u32) -> anyhow::Result<NewFile> {
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new_part(&self, backup: &str, partition: u32) -> anyhow::Result<NewFile> {
         self.place
             .create(format!("parts/{backup}/{partition}.part"))
     }
 
     /// A part to read.
-    pub(crate) fn part(&self, name: &str) -> anyhow::Result<File> {
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn part(&self, name: &str) -> anyhow::Result<File> {
         // A manifest may come from anywhere: it must not lead out of the repository.
         let is_ours = name.starts_with("parts/") && !name.split('/').any(|it| it == "..");
         ensure!(is_ours, "'{name}' is no name of a part");
@@ -102,7 +129,10 @@ impl Repository {
     }
 
     /// Writes a manifest: from here on it is a backup.
-    pub(crate) fn publish(&self, manifest: &Manifest) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written, or the name is taken by now.
+    pub fn publish(&self, manifest: &Manifest) -> anyhow::Result<()> {
         let mut file = self.place.create(format!("{}.json", manifest.name))?;
         serde_json::to_writer_pretty(&mut file.out, manifest)?;
         file.out.write_all(b"\n")?;
@@ -111,7 +141,7 @@ impl Repository {
 }
 
 /// Whether a backup may be called that.
-pub(crate) fn check_name(name: &str) -> anyhow::Result<()> {
+fn check_name(name: &str) -> anyhow::Result<()> {
     let is_good = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
     let is_good = name.chars().all(is_good) && !name.starts_with(['.', '-']);
     ensure!(

@@ -7,7 +7,7 @@
 //! ```
 //! Numbers are little-endian. The digest is the sum (64 bits, wrapping) of the rows' hashes, of those with a value.
 
-use super::row::Row;
+use crate::row::Row;
 use anyhow::{Context, bail, ensure};
 use std::io::{BufReader, Read, Write};
 
@@ -25,15 +25,18 @@ const BLOCK_BYTES_MAX: usize = BLOCK_BYTES
 
 /// What a part has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) rows: u64,
+pub struct Totals {
+    /// All rows.
+    pub rows: u64,
     /// Rows with their values; the others' are in an earlier backup.
-    pub(crate) values: u64,
-    pub(crate) digest: u64,
+    pub values: u64,
+    /// The digest of those.
+    pub digest: u64,
 }
 
 impl Totals {
-    pub(crate) fn add(&mut self, row: &Row) {
+    /// Counts a row.
+    pub fn add(&mut self, row: &Row) {
         self.rows += 1;
         if row.value.is_some() {
             self.values += 1;
@@ -43,7 +46,7 @@ impl Totals {
 }
 
 /// Writes a part.
-pub(crate) struct PartWriter<W: Write> {
+pub struct PartWriter<W: Write> {
     out: W,
     block: Vec<u8>,
     totals: Totals,
@@ -51,7 +54,11 @@ pub(crate) struct PartWriter<W: Write> {
 }
 
 impl<W: Write> PartWriter<W> {
-    pub(crate) fn begin(mut out: W, partition: u32) -> anyhow::Result<Self> {
+    /// Begins a part.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin(mut out: W, partition: u32) -> anyhow::Result<Self> {
         out.write_all(&MAGIC)?;
         out.write_all(&FORMAT.to_le_bytes())?;
         out.write_all(&partition.to_le_bytes())?;
@@ -63,7 +70,11 @@ impl<W: Write> PartWriter<W> {
         })
     }
 
-    pub(crate) fn push(&mut self, row: &Row) -> anyhow::Result<()> {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn push(&mut self, row: &Row) -> anyhow::Result<()> {
         row.encode(&mut self.block);
         self.totals.add(row);
         if self.block.len() >= BLOCK_BYTES {
@@ -73,7 +84,10 @@ impl<W: Write> PartWriter<W> {
     }
 
     /// Writes what is left and the end; what the part has, and how many bytes it takes.
-    pub(crate) fn end(mut self) -> anyhow::Result<(Totals, u64)> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn end(mut self) -> anyhow::Result<(Totals, u64)> {
         if !self.block.is_empty() {
             self.write_block()?;
         }
@@ -106,7 +120,7 @@ impl<W: Write> PartWriter<W> {
 }
 
 /// Reads a part, checking all of it.
-pub(crate) struct PartReader<R: Read> {
+pub struct PartReader<R: Read> {
     input: BufReader<R>,
     block: Vec<u8>,
     /// Where in the block the next row is.
@@ -118,7 +132,11 @@ pub(crate) struct PartReader<R: Read> {
 }
 
 impl<R: Read> PartReader<R> {
-    pub(crate) fn begin(input: R, partition: u32) -> anyhow::Result<Self> {
+    /// Begins to read the part of a partition.
+    ///
+    /// # Errors
+    /// If it is none, of another format, or of another partition.
+    pub fn begin(input: R, partition: u32) -> anyhow::Result<Self> {
         let mut input = BufReader::new(input);
         let mut header = [0; 16];
         input
@@ -143,7 +161,10 @@ impl<R: Read> PartReader<R> {
     }
 
     /// The next row; `None` at the end, which was checked then.
-    pub(crate) fn next_row(&mut self) -> anyhow::Result<Option<Row>> {
+    ///
+    /// # Errors
+    /// If what was read is damaged, ends too early, or is not what the end says.
+    pub fn next_row(&mut self) -> anyhow::Result<Option<Row>> {
         if self.is_over {
             return Ok(None);
         }
@@ -163,7 +184,7 @@ impl<R: Read> PartReader<R> {
     }
 
     /// What the part has, once its end was read.
-    pub(crate) const fn totals(&self) -> Totals {
+    pub const fn totals(&self) -> Totals {
         self.totals
     }
 
