@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 ///
 /// This package does not contain the program, so Cargo does not promise that it has been built. We ask
 /// Cargo for it once a process, with the profile and into the folder of the running test; where it is up
-/// to date that costs a fraction of a second. `BRICKYARD_BINARY` names another one instead.
+/// to date that costs a fraction of a second. The features are those that `cargo test --workspace` chooses,
+/// which is all crates and, since a test is asked for too, what only tests depend on: with other ones nearly
+/// everything would be built twice. `BRICKYARD_BINARY` names another one instead.
 ///
 /// # Panics
 /// If it does not build; Cargo's own output is in the message.
@@ -47,10 +49,11 @@ fn build() -> PathBuf {
         .args([
             "build",
             "--quiet",
-            "--package",
-            "brickyard",
+            "--workspace",
             "--bin",
             "brickyard",
+            "--test",
+            "cli",
         ])
         .args(["--profile", profile])
         .arg("--target-dir")
