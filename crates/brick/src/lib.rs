@@ -53,6 +53,7 @@ mod log_health;
 mod log_reader;
 mod log_record;
 mod membership;
+mod memory;
 mod meter;
 mod moves;
 mod offline;

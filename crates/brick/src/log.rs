@@ -98,6 +98,16 @@ impl Prepared {
     pub(crate) const fn has_key(&self) -> bool {
         matches!(self.kind, Kind::Put | Kind::Delete)
     }
+
+    /// Bytes of memory that its record will take in the table, or somewhat less.
+    #[inline]
+    pub(crate) const fn memory(&self) -> usize {
+        const RECORD_BYTES: usize = 32;
+        match self.kind {
+            Kind::Put => RECORD_BYTES + self.key_len as usize + self.value_len as usize,
+            _ => 0,
+        }
+    }
 }
 
 impl Votes {
@@ -132,6 +142,8 @@ pub(crate) struct Log {
     pending_bytes: usize,
     /// Bytes of records that have neither committed nor been cut.
     held_bytes: usize,
+    /// By table, the memory that operations in `newest` will take in it.
+    prepared_bytes: Vec<usize>,
     spare: Vec<Vec<u8>>,
     spare_operations: Vec<Vec<Prepared>>,
     spare_records: Vec<Vec<Held>>,
@@ -153,6 +165,7 @@ impl Log {
             frontier: Frontier::default(),
             pending_bytes: 0,
             held_bytes: 0,
+            prepared_bytes: Vec::new(),
             spare: Vec::new(),
             spare_operations: Vec::new(),
             spare_records: Vec::new(),
@@ -184,6 +197,11 @@ impl Log {
     #[inline]
     pub(crate) fn bytes_held(&self) -> usize {
         self.held_bytes
+    }
+
+    /// Bytes of memory that the table will take for what is prepared, as if all of it were new.
+    pub(crate) fn prepared_bytes(&self, table: usize) -> usize {
+        self.prepared_bytes.get(table).copied().unwrap_or(0)
     }
 
     /// Whether clients were told that nobody knows of what a partition has in a batch.

@@ -11,12 +11,13 @@
 
 use crate::append::BatchId;
 use crate::groups::{names, of_nobody, take_in};
+use crate::memory::{Room, memory_max};
 use crate::offline::Offline;
 use crate::outside::Outside;
 use crate::pending_split::{PendingSplits, has_other_leaves, take_apart};
 use crate::replica::Replication;
 use crate::stats::TableStats;
-use crate::tables::{Availability, Room, TableState, Unloaded, evicts, storage};
+use crate::tables::{Availability, TableState, Unloaded, storage};
 use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::{Group, TableMap};
 use brickyard_table::TableData;
@@ -96,8 +97,7 @@ impl Adoption<'_> {
         state.attributes = table.attributes.clone();
         state.layout = table.layout.clone();
         state.availability.status = table.status.clone();
-        state.room.resize(&state.attributes, bricks);
-        state.table.set_evicts(evicts(&state.attributes));
+        state.bound_memory(bricks);
         if is_same {
             return;
         }
@@ -161,7 +161,8 @@ impl Adoption<'_> {
             false => Unloaded::Held,
         };
         let map = Arc::new(table.map.clone());
-        let memory = TableData::new(storage(&map, &table.attributes));
+        let mut memory = TableData::new(storage(&map, &table.attributes));
+        memory.set_memory_max(memory_max(&table.attributes, self.bricks));
         let stats = Arc::new(TableStats::default());
         if let Ok(mut tables) = self.outside.stats.tables.write() {
             tables.insert(table.id, Arc::clone(&stats));
@@ -172,7 +173,7 @@ impl Adoption<'_> {
             is_divided: is_divided(catalog, table.id),
             topology: None,
             syncing: BatchId(0),
-            room: Room::new(&table.attributes, self.bricks),
+            room: Room::default(),
             learning: Vec::new(),
             attributes: table.attributes.clone(),
             layout: table.layout.clone(),

@@ -25,7 +25,6 @@ mod read;
 pub(crate) use read::READ_TOKEN;
 
 use crate::effect::{ControlRequest, Effect};
-use crate::output::CommitDependency;
 use crate::outside::Outside;
 use crate::replica::Replication;
 use crate::segments::Segments;
@@ -33,7 +32,7 @@ use crate::tables::{TableState, Tables, Unloaded};
 use brickyard_command::ErrorReply;
 use brickyard_metadata::CatalogVersion;
 use brickyard_replication::Replicator;
-use brickyard_table::{LazyFree, TableData};
+use brickyard_table::LazyFree;
 use brickyard_types::{Instant, PartitionId, SegmentId, TableId};
 use read::Walk;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -105,10 +104,10 @@ impl Offline {
         };
         let count = state.map.groups().len();
         let held = std::mem::replace(&mut state.partitions, (0..count).map(|_| None).collect());
-        let config = state.config();
-        let former = std::mem::replace(&mut state.table, TableData::new(config));
+        let fresh = state.fresh_storage();
+        let former = std::mem::replace(&mut state.table, fresh);
         state.learning.clear();
-        state.room.evicting = CommitDependency::NONE;
+        state.room.clear();
         for mut partition in held.into_iter().flatten() {
             replication.log.disown(index as u32, partition.local);
             replication.tables.drop_requests(&mut partition);

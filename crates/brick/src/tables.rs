@@ -21,7 +21,7 @@ mod windows;
 pub(crate) use children::{halves_of, is_split_from};
 pub(crate) use gaps::Gaps;
 pub(crate) use partition::{Partition, PendingClear};
-pub(crate) use state::{Availability, Room, TableState, Unloaded, evicts, storage};
+pub(crate) use state::{Availability, TableState, Unloaded, storage};
 
 use crate::append::BatchId;
 use crate::log::{Committed, KeyRef, Log, Prepared};

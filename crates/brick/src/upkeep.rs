@@ -6,7 +6,8 @@ use crate::clean::segment_usage;
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::cpu_load::CpuLoad;
-use crate::expire::{evict_all, expire_due};
+use crate::expire::expire_due;
+use crate::memory::make_room_everywhere;
 use crate::stats::Stats;
 use brickyard_types::Instant;
 use std::time::Duration;
@@ -37,7 +38,7 @@ impl Upkeep {
 
     /// A turn's worth, between batches.
     pub(crate) fn on_turn(&mut self, core: &mut Core) {
-        self.is_crowded = evict_all(core);
+        self.is_crowded = make_room_everywhere(core);
         if self.has_expired {
             self.has_expired = expire_due(core);
         }
@@ -46,7 +47,7 @@ impl Upkeep {
     /// Looks for what has expired, or has no room.
     pub(crate) fn on_tick(&mut self, core: &mut Core) {
         self.has_expired = expire_due(core);
-        self.is_crowded = evict_all(core);
+        self.is_crowded = make_room_everywhere(core);
     }
 
     /// Whether it is time for a sweep, which begins then: the node's rate of commands is taken.

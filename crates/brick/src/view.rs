@@ -33,7 +33,7 @@ use crate::version::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
-use brickyard_types::{Eviction, Medium, Op, Position};
+use brickyard_types::{Op, Position};
 use newest::ReadSet;
 use write::Named;
 
@@ -352,12 +352,4 @@ impl<'a> View<'a> {
 
 fn error(line: String) -> Failure {
     Failure::Error(ErrorReply::new(line))
-}
-
-/// Whether a write must be refused because the table is at its memory bound; makes room first
-/// where the table says so.
-pub(crate) fn is_out_of_memory(state: &TableState) -> bool {
-    state.is_over_memory()
-        && state.attributes.medium == Medium::Ram
-        && state.attributes.evict == Eviction::None
 }

@@ -76,13 +76,16 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// Bytes of all of them together.
+    #[must_use]
+    pub fn bytes_len(&self) -> usize {
+        self.spans.iter().map(|span| span.len as usize).sum()
+    }
+
     /// Copies the arguments, for a request that outlives its input buffer.
     #[must_use]
     pub fn to_owned(&self) -> OwnedArgs {
-        let mut owned = OwnedArgs::with_capacity(
-            self.spans.iter().map(|span| span.len as usize).sum(),
-            self.len(),
-        );
+        let mut owned = OwnedArgs::with_capacity(self.bytes_len(), self.len());
         for argument in self.from(0) {
             owned.push(argument);
         }

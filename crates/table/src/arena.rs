@@ -30,6 +30,20 @@ const HUGE_FROM_CHUNKS: usize = 8;
 /// chunk does not use up more than four times its length of what a [`RecordRef`] can tell apart.
 pub(crate) const SHARED_RECORD_BYTES_MAX: usize = CHUNK_BYTES / 4;
 
+/// Chunks that an arena with a bound is made of at least, so that the one which is being emptied, whose
+/// records stand twice meanwhile, is a small part of it.
+const BOUND_CHUNKS: usize = 128;
+
+/// Bytes of a chunk at least, however small the bound.
+const CHUNK_BYTES_MIN: usize = 1 << 16;
+
+/// Dead bytes are worth compacting when they are more than this share of the live ones, and half a
+/// chunk.
+const DEAD_SHARE: usize = 8;
+
+/// The same where a bound leaves less, at the utmost: below it emptying chunks would cost too much.
+const DEAD_SHARE_MAX: usize = 32;
+
 const CACHE_LINE_BYTES: usize = 64;
 
 /// The average size of records is that of about the last 2^7.
@@ -114,6 +128,8 @@ pub(crate) struct Arena {
     holes: Holes,
     /// A running average of the sizes asked for, in 2^-[`AVERAGE_BITS`] bytes.
     size_average: usize,
+    /// Bytes that records and dead space should take together at most; `usize::MAX`: as many as come.
+    bound: usize,
     walks: [Option<Walk>; 2],
     /// Sums over all chunks.
     used: usize,
@@ -129,10 +145,57 @@ impl Arena {
             spare: Vec::new(),
             holes: Holes::new(),
             size_average: 0,
+            bound: usize::MAX,
             walks: [None; 2],
             used: 0,
             live: 0,
         }
+    }
+
+    /// What records and dead space should take together at most. It is compaction that sees to it: the live records of
+    /// an arena at its bound have to stay so far below it as the caller wants to leave to dead space.
+    pub(crate) fn set_bound(&mut self, bound: usize) {
+        self.bound = bound;
+        if bound < usize::MAX {
+            self.spare.clear();
+        }
+    }
+
+    /// Bytes of the next chunk that records share.
+    fn chunk_bytes(&self) -> usize {
+        // Keys alone may be more than the bound of a table that keeps its values in the log.
+        let part = self.bound.max(self.used) / BOUND_CHUNKS;
+        part.min(CHUNK_BYTES)
+            .next_power_of_two()
+            .clamp(CHUNK_BYTES_MIN, CHUNK_BYTES)
+    }
+
+    /// Whether there is so much dead space that compaction should win it back: an eighth of what is live, or less
+    /// where the bound leaves less.
+    #[inline]
+    pub(crate) fn wants_compaction(&self) -> bool {
+        let dead = self.dead();
+        dead > CHUNK_BYTES_MIN && dead > self.dead_max()
+    }
+
+    fn dead_max(&self) -> usize {
+        let usual = self.live / DEAD_SHARE + CHUNK_BYTES / 2;
+        if self.live > self.bound {
+            // It cannot be kept, however much is won back.
+            return usual;
+        }
+        // One chunk is being emptied, whose records stand twice meanwhile, and one is being filled.
+        let left = self
+            .bound
+            .saturating_sub(self.live + 2 * self.chunk_bytes());
+        usual.min(left.max(self.live / DEAD_SHARE_MAX))
+    }
+
+    /// Bytes to walk for each byte that is written, to win back as much as that may leave dead. The chunk with the largest
+    /// share of dead bytes has at least the average share.
+    #[inline]
+    pub(crate) fn walked_per_written(&self) -> usize {
+        (self.used / self.dead().max(1)).max(DEAD_SHARE) + 1
     }
 
     /// Bytes of records.
@@ -209,15 +272,15 @@ impl Arena {
             self.live += size;
             return Ok(hole);
         }
-        let (chunk, offset) = if size > SHARED_RECORD_BYTES_MAX {
+        let (chunk, offset) = if size > self.chunk_bytes() / 4 {
             (self.add_chunk(size, false)?, 0)
         } else {
             match self.current {
-                Some(current) if self.chunks[current].used + size <= CHUNK_BYTES => {
+                Some(current) if self.chunks[current].used + size <= self.capacity(current) => {
                     (current, self.chunks[current].used)
                 }
                 _ => {
-                    let next = self.add_chunk(CHUNK_BYTES, true)?;
+                    let next = self.add_chunk(self.chunk_bytes(), true)?;
                     if let Some(last) = self.current.replace(next)
                         && self.chunks[last].live == 0
                     {
@@ -324,7 +387,15 @@ impl Arena {
         if end >= wanted {
             return Some(end);
         }
-        (self.current == Some(number) && wanted <= CHUNK_BYTES).then_some(wanted)
+        (self.current == Some(number) && wanted <= self.capacity(number)).then_some(wanted)
+    }
+
+    /// Bytes that the chunk has room for.
+    fn capacity(&self, number: usize) -> usize {
+        self.chunks[number]
+            .block
+            .as_ref()
+            .map_or(0, |block| block.len())
     }
 
     /// Forgets the dead space from the end of a record to `room_end`.
@@ -381,7 +452,7 @@ impl Arena {
         self.walks[walker as usize] = walk;
     }
 
-    /// Begins to empty the chunk with the fewest live bytes; nothing is added to it from here on.
+    /// Begins to empty the chunk with the largest share of dead bytes; nothing is added to it from here on.
     pub(crate) fn begin_compaction(&mut self) -> Option<Walk> {
         assert_eq!(self.walk(Walker::Compaction), None, "one at a time");
         let walk = Walk {
@@ -408,18 +479,20 @@ impl Arena {
         (from..self.chunks.len()).find(|&number| self.chunks[number].used > 0)
     }
 
-    /// The chunk with the fewest live bytes, of those that are shared and not in other use.
+    /// The chunk with the largest share of dead bytes, of those that are shared and not in other use.
     fn emptiest_chunk(&self) -> Option<usize> {
         let compacted = self.walk(Walker::Compaction).map(|walk| walk.chunk);
         let is_free = |number| self.current != Some(number) && compacted != Some(number);
         let chunks = self.chunks.iter().enumerate();
-        chunks
-            .filter(|(number, chunk)| chunk.is_shared && is_free(*number))
-            .min_by_key(|(_, chunk)| chunk.live)
+        let worth_while = chunks.filter(|(number, chunk)| {
+            chunk.is_shared && is_free(*number) && chunk.live < chunk.used
+        });
+        worth_while
+            .min_by(|(_, a), (_, b)| (a.live * b.used).cmp(&(b.live * a.used)))
             .map(|(number, _)| number)
     }
 
-    /// Dead bytes that compaction could win back.
+    /// Dead bytes, which compaction could win back.
     pub(crate) fn dead(&self) -> usize {
         self.used - self.live
     }
@@ -457,11 +530,12 @@ impl Arena {
             None if self.chunks.len() < CHUNKS_MAX => self.chunks.len(),
             None => return Err(Full::Arena),
         };
-        let spare = if is_shared { self.spare.pop() } else { None };
+        let is_whole = is_shared && size == CHUNK_BYTES;
+        let spare = if is_whole { self.spare.pop() } else { None };
         let block = match spare {
             Some(block) => block,
             None => {
-                let is_huge = is_shared && self.chunks.len() >= HUGE_FROM_CHUNKS;
+                let is_huge = is_whole && self.chunks.len() >= HUGE_FROM_CHUNKS;
                 Block::new(size, is_huge).ok_or(Full::Memory)?
             }
         };
@@ -495,9 +569,10 @@ impl Arena {
             let is_shared = chunk.is_shared;
             let block = std::mem::replace(chunk, Chunk::FREE).block;
             self.free_numbers.push(number as u32);
-            if is_shared && self.spare.len() < SPARE_CHUNKS_MAX {
-                self.spare.extend(block);
-            }
+            // What a bound leaves is for records, not for a chunk that nobody uses.
+            let may_keep = self.bound == usize::MAX && self.spare.len() < SPARE_CHUNKS_MAX;
+            self.spare
+                .extend(block.filter(|it| is_shared && may_keep && it.len() == CHUNK_BYTES));
         }
         for walk in &mut self.walks {
             if walk.is_some_and(|walk| walk.chunk == number) {

@@ -101,6 +101,11 @@ impl Contents {
         self.records.arena().memory() + self.pool.memory()
     }
 
+    /// What records and their dead space should take at most.
+    pub(crate) fn bound_records(&mut self, bytes: usize) {
+        self.records.bound(bytes);
+    }
+
     /// Asks the processor for the bucket in which `hash` would be.
     #[inline]
     pub(crate) fn prefetch_bucket(&self, partition: LocalPartition, hash: KeyHash) {

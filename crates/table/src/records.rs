@@ -318,6 +318,11 @@ impl Records {
         self.arena.set_walk(walker, walk);
     }
 
+    /// As [`Arena::set_bound`].
+    pub(crate) fn bound(&mut self, bytes: usize) {
+        self.arena.set_bound(bytes);
+    }
+
     /// As [`Arena::begin_compaction`].
     pub(crate) fn begin_compaction(&mut self) -> Option<Walk> {
         self.arena.begin_compaction()

@@ -49,6 +49,8 @@ pub struct TableData {
     /// Memory that the table has no use for and has not given back yet.
     pub(crate) lazy_free: LazyFree,
     pub(crate) evicts: bool,
+    /// Bytes that all of it should take at most; `usize::MAX`: as many as come.
+    pub(crate) memory_max: usize,
 }
 
 impl TableData {
@@ -61,7 +63,16 @@ impl TableData {
             snapshots: Snapshots::default(),
             lazy_free: LazyFree::default(),
             evicts: config.evicts,
+            memory_max: usize::MAX,
         }
+    }
+
+    /// What [`Self::memory_used`] is to be at most: compaction leaves no more dead space than that has room for. It can
+    /// do so as long as whoever writes keeps [`Self::memory_live`] at [`Self::memory_live_max`].
+    pub fn set_memory_max(&mut self, bytes: Option<usize>) {
+        self.memory_max = bytes.unwrap_or(usize::MAX);
+        self.contents.bound_records(self.memory_max);
+        self.bound_arena();
     }
 
     /// Changes [`TableConfig::evicts`].
@@ -190,6 +201,41 @@ impl TableData {
     #[must_use]
     pub fn memory_used(&self) -> usize {
         self.contents.memory() + self.timers.memory() + self.lazy_free.memory()
+    }
+
+    /// The part of it that is no dead space, nor memory kept for later: what stays however much is won back.
+    #[must_use]
+    pub fn memory_live(&self) -> usize {
+        let arena = self.contents.records().arena();
+        self.contents.memory() - arena.memory() + arena.live() + self.timers.memory()
+    }
+
+    /// What that may be for [`Self::memory_used`] to stay within the table's bound: a sixteenth less, or half a MiB if
+    /// that is more, for dead space and for a chunk that is being emptied; of a small bound a quarter less.
+    #[must_use]
+    pub fn memory_live_max(&self) -> usize {
+        self.memory_max - self.memory_reserve()
+    }
+
+    /// The part of the bound that is not for live records.
+    #[must_use]
+    pub fn memory_reserve(&self) -> usize {
+        const RESERVE_MIN: usize = 1 << 19;
+        let bound = self.memory_max;
+        (bound / 16).max(RESERVE_MIN.min(bound / 4))
+    }
+
+    /// The bound of [`Self::memory_used`].
+    #[must_use]
+    pub fn memory_max(&self) -> Option<usize> {
+        self.has_memory_max().then_some(self.memory_max)
+    }
+
+    /// Whether there is a bound.
+    #[inline]
+    #[must_use]
+    pub const fn has_memory_max(&self) -> bool {
+        self.memory_max < usize::MAX
     }
 
     /// Whether a record may still be prepared for this table, however many others have been that

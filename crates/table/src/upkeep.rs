@@ -3,7 +3,7 @@
 //! In:  writes, each of which does its share, and calls of a brick that has time. Out: keys to remove; the caller removes
 //!      them by an operation, since replicas must agree on when a key is gone.
 //!
-//! Walking [`WALKED_PER_WRITTEN`] bytes of the arena for each byte written keeps up with a dead share of one in eight.
+//! What a write walks of the arena keeps up with what it leaves dead (`Arena::walked_per_written`).
 
 use crate::arena::SHARED_RECORD_BYTES_MAX;
 use crate::due::{Expired, due, sweep};
@@ -11,9 +11,6 @@ use crate::evict::{Victim, evict};
 use crate::lazy_free::LazyFree;
 use crate::table::TableData;
 use brickyard_types::UnixMillis;
-
-/// Bytes that are walked for each byte that a write needs.
-const WALKED_PER_WRITTEN: usize = 9;
 
 /// References of removed indexes that are counted out with each write.
 const REMOVED_PER_WRITE: usize = 32;
@@ -105,11 +102,13 @@ impl TableData {
     /// up.
     #[inline]
     pub(crate) fn maintain(&mut self, written: usize) {
+        self.bound_arena();
         if self.contents.has_removed() {
             self.contents.count_out(REMOVED_PER_WRITE);
         } else if self.contents.wants_compaction() {
             // A record with a chunk of its own leaves no dead space where others are.
-            self.compact(written.min(SHARED_RECORD_BYTES_MAX) * WALKED_PER_WRITTEN);
+            let walked_per_written = self.contents.records().arena().walked_per_written();
+            self.compact(written.min(SHARED_RECORD_BYTES_MAX) * walked_per_written);
         }
         let expiring = self.contents.counts().expiring as usize;
         if self.timers.wants_sweep(expiring) {
@@ -117,6 +116,16 @@ impl TableData {
         }
         if self.contents.counts().keys == 0 {
             self.release_if_empty();
+        }
+    }
+
+    /// What the table may take and indexes and timers do not is for records.
+    #[inline]
+    pub(crate) fn bound_arena(&mut self) {
+        if self.memory_max < usize::MAX {
+            let others = self.memory_used() - self.contents.records().arena().memory();
+            self.contents
+                .bound_records(self.memory_max.saturating_sub(others));
         }
     }
 

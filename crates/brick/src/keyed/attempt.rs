@@ -117,7 +117,7 @@ pub(super) fn run_attempt(
         }
     }
     let mut reply = Reply::new(out, protocol);
-    if let Err(error) = admit(core, spec, table) {
+    if let Err(error) = admit(core, spec, args, table) {
         reply.error_bytes(&honest(attempt, error.as_bytes()));
         return Ok(CommitDependency::NONE);
     }

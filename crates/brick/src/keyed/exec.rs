@@ -41,9 +41,9 @@ pub(super) fn run_transaction(
     };
     let key = first.unwrap_or_default();
     for step in &transaction.steps {
-        if let Step::Command(spec, _) = step
+        if let Step::Command(spec, args) = step
             && !spec.has(flag::READONLY)
-            && let Err(error) = admit(core, spec, table)
+            && let Err(error) = admit(core, spec, args.as_args(), table)
         {
             reply.error_bytes(error.as_bytes());
             return Ok(CommitDependency::NONE);

@@ -3,12 +3,13 @@
 use crate::accepted::ConnectionId;
 use crate::core::Core;
 use crate::log::Writer;
+use crate::memory;
 use crate::output::CommitDependency;
 use crate::refusal::dropped_table;
 use crate::request::{Origin, Request};
 use crate::requests::ColdValue;
 use crate::settings::Settings;
-use crate::view::{ColdWanted, Finished, Redirect, RequestContext, View, is_out_of_memory};
+use crate::view::{ColdWanted, Finished, Redirect, RequestContext, View};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, table::flag,
 };
@@ -73,18 +74,27 @@ const fn writes_many(id: CommandId) -> bool {
     )
 }
 
-/// Why a write is refused before it is looked at.
+/// Why a write is refused before it is looked at; makes room for it where the table does so.
 #[inline(always)]
-pub(super) fn admit(core: &Core, spec: &Spec, table: usize) -> Result<(), ErrorReply> {
+pub(super) fn admit(
+    core: &mut Core,
+    spec: &Spec,
+    args: Args<'_>,
+    table: usize,
+) -> Result<(), ErrorReply> {
     let Some(state) = core.table(table) else {
         return Err(dropped_table());
     };
-    if spec.has(flag::DENYOOM) && is_out_of_memory(state) {
+    let is_bounded = state.table.has_memory_max();
+    if spec.has(flag::DENYOOM) && is_bounded && !memory::admits(core, table, args.bytes_len()) {
         core.stats().errors.memory.add(1);
         return Err(ErrorReply::constant(
             "OOM command not allowed when used memory > 'maxmemory'.",
         ));
     }
+    let Some(state) = core.table(table) else {
+        return Err(dropped_table());
+    };
     if let Some(text) = core.segments.health.refusal(core.now)
         && state.is_logged()
         && spec.has(flag::DENYOOM)
@@ -125,7 +135,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     } = caller;
     let reads_only = spec.has(flag::READONLY);
     let mut reply = Reply::new(out, protocol);
-    if !reads_only && let Err(error) = admit(core, spec, table) {
+    if !reads_only && let Err(error) = admit(core, spec, call.args, table) {
         reply.error_bytes(error.as_bytes());
         return Ok(CommitDependency::NONE);
     }

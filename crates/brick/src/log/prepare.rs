@@ -161,6 +161,11 @@ impl Log {
         let list = self.building.lists.of_mut(class);
         let index = list.len() as u32;
         list.push(prepared);
+        let table = prepared.key.table as usize;
+        if self.prepared_bytes.len() <= table {
+            self.prepared_bytes.resize(table + 1, 0);
+        }
+        self.prepared_bytes[table] += prepared.memory();
         let batch = self.building.id;
         let newest = self.newest.entry(prepared.key).or_insert(Newest {
             batch,

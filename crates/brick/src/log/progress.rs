@@ -219,12 +219,14 @@ impl Log {
 
     pub(super) fn forget(&mut self, operations: &[Prepared]) {
         for prepared in operations.iter().filter(|prepared| prepared.has_key()) {
-            self.forget_one(prepared.key);
+            self.forget_one(prepared.key, prepared.memory());
         }
     }
 
+    /// An operation on the key, which was to take so much memory, is not prepared any more.
     #[inline]
-    pub(crate) fn forget_one(&mut self, key: KeyRef) {
+    pub(crate) fn forget_one(&mut self, key: KeyRef, memory: usize) {
+        self.prepared_bytes[key.table as usize] -= memory;
         if let hashbrown::hash_map::Entry::Occupied(mut entry) = self.newest.entry(key) {
             let count = &mut entry.get_mut().count;
             assert!(*count > 0, "{key:?} has no prepared operation");

@@ -5,14 +5,14 @@
 use super::partition::Partition;
 use crate::append::BatchId;
 use crate::log::{KeyRef, Prepared, Votes};
-use crate::output::CommitDependency;
+use crate::memory::{Room, evicts, memory_max};
 use crate::stats::TableStats;
 use brickyard_metadata::{CatalogVersion, Layout, TableStatus, TopologyReplies};
 use brickyard_routing::{Member, TableMap};
 use brickyard_table::{LocalPartition, Put, TableData, ValueRef};
 use brickyard_types::record::Kind;
 use brickyard_types::{
-    Durability, Eviction, Medium, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis,
+    Durability, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis,
 };
 use std::sync::Arc;
 
@@ -35,34 +35,6 @@ pub(crate) struct Availability {
     pub(crate) unloaded: Unloaded,
     /// The last return to service that it was read for.
     pub(crate) returned: CatalogVersion,
-}
-
-/// How much of a table may be in memory.
-#[derive(Debug)]
-pub(crate) struct Room {
-    /// This brick's part of `MAXMEMORY`, in bytes.
-    pub(crate) bytes_max: u64,
-    /// Open once the removals that made room last have committed.
-    pub(crate) evicting: CommitDependency,
-}
-
-impl Room {
-    /// One brick's part, of as many as the node has.
-    pub(crate) fn new(attributes: &TableAttributes, bricks: u32) -> Self {
-        let mut room = Self {
-            bytes_max: u64::MAX,
-            evicting: CommitDependency::NONE,
-        };
-        room.resize(attributes, bricks);
-        room
-    }
-
-    /// The table was altered.
-    pub(crate) fn resize(&mut self, attributes: &TableAttributes, bricks: u32) {
-        assert!(bricks > 0, "a node has bricks");
-        let all = attributes.maxmemory;
-        self.bytes_max = all.map_or(u64::MAX, |bytes| bytes / u64::from(bricks));
-    }
 }
 
 /// See the module.
@@ -111,9 +83,18 @@ impl TableState {
         }
     }
 
-    /// How its storage is made.
-    pub(crate) fn config(&self) -> brickyard_table::TableConfig {
-        storage(&self.map, &self.attributes)
+    /// Its storage anew, without records.
+    pub(crate) fn fresh_storage(&self) -> TableData {
+        let mut table = TableData::new(storage(&self.map, &self.attributes));
+        table.set_memory_max(self.table.memory_max());
+        table
+    }
+
+    /// Its attributes may have changed: what its storage goes by is as they say.
+    pub(crate) fn bound_memory(&mut self, bricks: u32) {
+        self.table.set_evicts(evicts(&self.attributes));
+        self.table
+            .set_memory_max(memory_max(&self.attributes, bricks));
     }
 
     /// What an operation of the partition commits by; `None` where there is nothing to wait for, neither a log nor another
@@ -133,19 +114,6 @@ impl TableState {
     pub(crate) fn backups_min(&self) -> i64 {
         let backups = self.map.groups().iter().map(|group| group.backups.len());
         backups.min().map_or(0, |it| it as i64)
-    }
-
-    /// Bytes that count against `MAXMEMORY`: live records and their index. Dead space, up to an
-    /// eighth more, does not, or a table would go on evicting until it was compacted.
-    #[inline]
-    pub(crate) fn memory_counted(&self) -> u64 {
-        const INDEX_BYTES_PER_KEY: usize = 8;
-        (self.table.records_bytes() + self.table.len_total() * INDEX_BYTES_PER_KEY) as u64
-    }
-
-    #[inline]
-    pub(crate) fn is_over_memory(&self) -> bool {
-        self.memory_counted() > self.room.bytes_max
     }
 
     /// The brick that is primary for a leaf.
@@ -281,9 +249,4 @@ pub(crate) fn storage(
         medium: attributes.medium,
         evicts: evicts(attributes),
     }
-}
-
-/// Whether the table ever makes room by itself, so that it must know what was used lately.
-pub(crate) fn evicts(attributes: &TableAttributes) -> bool {
-    attributes.medium == Medium::Disk || attributes.evict == Eviction::Lru
 }

@@ -2,20 +2,16 @@
 //!
 //! In:  a budget in bytes. Out: moved records, and sooner or later a chunk given back; the record under the clock hand.
 //!
-//! The chunk with the fewest live bytes is emptied by moving its records to the current chunk. With
-//! deaths spread at random that chunk has at least the average share of dead bytes.
+//! The chunk with the largest share of dead bytes is emptied by moving its records to the current chunk. That share is
+//! at least the average.
 //!
 //! Source: the cleaner of log-structured file systems (Rosenblum & Ousterhout, 1992), greedy
 //! variant.
 
 use super::Contents;
-use crate::arena::{CHUNK_BYTES, RecordRef, Walk, Walker};
+use crate::arena::{RecordRef, Walk, Walker};
 use crate::hash::KeyHash;
 use crate::record::Header;
-
-/// Dead bytes are worth compacting when they are more than this share of the live ones, and half a
-/// chunk.
-const DEAD_SHARE: usize = 8;
 
 /// Records whose buckets are asked for before the first of them is moved.
 const RECORDS_AHEAD: usize = 8;
@@ -24,8 +20,7 @@ impl Contents {
     /// Whether there is enough dead space to win back.
     #[inline]
     pub(crate) fn wants_compaction(&self) -> bool {
-        let arena = self.records.arena();
-        arena.dead() > arena.live() / DEAD_SHARE + CHUNK_BYTES / 2
+        self.records.arena().wants_compaction()
     }
 
     /// Walks about `budget_bytes` of the arena to win dead space back, if there is enough of it; whether there is more
