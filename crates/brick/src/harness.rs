@@ -89,6 +89,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
             config_file: String::new(),
             os: "test".to_owned(),
             memory_total: 1 << 30,
+            io_uring: Err("off".to_owned()),
         },
         address: NodeAddress {
             host: "127.0.0.1".to_owned(),

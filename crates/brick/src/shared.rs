@@ -42,6 +42,8 @@ pub struct NodeIdentity {
     pub os: String,
     /// Memory of the machine in bytes, for `INFO`.
     pub memory_total: u64,
+    /// How the bricks' loops talk to clients, for `INFO`: `io_uring`, or why not.
+    pub io_uring: Result<(), String>,
 }
 
 /// Where clients reach the node.

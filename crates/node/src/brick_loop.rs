@@ -20,7 +20,7 @@ mod clients;
 mod messages;
 mod peers;
 
-use crate::io::{Clocks, Io, LoopProgress, Sockets};
+use crate::io::{Clocks, Io, LoopProgress, Receive, Sent, Sockets};
 use brickyard_brick::{Brick, ConnectionId, Event, LinkId};
 use brickyard_types::Instant;
 use std::time::Duration;
@@ -57,6 +57,11 @@ pub struct BrickLoop {
     // Lists of one turn, kept for their memory.
     readable_clients: Vec<ConnectionId>,
     readable_peers: Vec<LinkId>,
+    receives: Vec<Receive<ConnectionId>>,
+    sending_clients: Vec<ConnectionId>,
+    sent: Vec<Sent>,
+    /// Bytes that a receive brought lately.
+    received_mean: usize,
 }
 
 impl BrickLoop {
@@ -71,6 +76,10 @@ impl BrickLoop {
             stop_reason: None,
             readable_clients: Vec::new(),
             readable_peers: Vec::new(),
+            receives: Vec::new(),
+            sending_clients: Vec::new(),
+            sent: Vec::new(),
+            received_mean: 1,
         }
     }
 

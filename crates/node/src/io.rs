@@ -45,6 +45,17 @@ pub enum Sent {
     Broken(io::Error),
 }
 
+/// A socket to receive from, with what takes the bytes.
+#[derive(Debug)]
+pub struct Receive<Id> {
+    /// The socket.
+    pub id: Id,
+    /// What it sent before, and now.
+    pub input: Vec<u8>,
+    /// What the receive came to.
+    pub outcome: ReceiveOutcome,
+}
+
 /// The clocks, read as often as the loop wants to know.
 pub trait Clocks {
     /// The clock that leases go by: it never goes back and counts suspended time.
@@ -74,8 +85,29 @@ pub trait Sockets<Id> {
     /// Receives once, appending to `input`.
     fn receive(&mut self, id: Id, input: &mut Vec<u8>) -> ReceiveOutcome;
 
+    /// Receives once from each socket of a batch.
+    fn receive_batch(&mut self, batch: &mut [Receive<Id>])
+    where
+        Id: Copy,
+    {
+        for it in batch {
+            it.outcome = self.receive(it.id, &mut it.input);
+        }
+    }
+
     /// Sends once.
     fn send(&mut self, id: Id, bytes: &[u8]) -> Sent;
+
+    /// Sends once to each of some sockets, no two of which are the same: `bytes` says what, and what became of it goes to
+    /// the end of `sent` in their order.
+    fn send_batch<'a>(&mut self, ids: &[Id], bytes: impl Fn(Id) -> &'a [u8], sent: &mut Vec<Sent>)
+    where
+        Id: Copy,
+    {
+        for &id in ids {
+            sent.push(self.send(id, bytes(id)));
+        }
+    }
 
     /// A socket on which the rest of what was to be sent can go out.
     fn poll_writable(&mut self) -> Option<Id>;

@@ -36,6 +36,7 @@ mod notify;
 mod peer;
 mod queue;
 mod random;
+mod ring;
 mod sockets;
 mod threads;
 mod wake;

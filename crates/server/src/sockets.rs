@@ -3,18 +3,25 @@
 //! In:  readiness from the poll, spare room of a connection's input, bytes of its output.
 //! Out: how much went through, or why not.
 //!
+//! Several sockets' calls are one system call where there is a [`Ring`].
+//!
 //! Invariants:
 //! - Each socket is registered once, for both directions, with edges; interest never changes, so a
 //!   turn makes no `epoll_ctl` call.
 //! - A socket that may still have bytes is latched as readable: an edge is never forgotten.
 
-use brickyard_node::io::{ReceiveOutcome, Sent};
+use crate::ring::{CALLS_MAX, Ring};
+use brickyard_node::io::{Receive, ReceiveOutcome, Sent};
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
+use std::os::fd::AsFd as _;
+
+/// Fewer calls are made one by one: a batch costs about as much as two of them.
+const BATCH_MIN: usize = 3;
 
 /// Room that a receive is given at first. One request of an interactive client is far below it.
 const RECEIVE_BYTES_MIN: usize = 16 << 10;
@@ -39,6 +46,33 @@ struct Socket {
     is_blocked: bool,
     /// Room that the next receive is given.
     appetite: usize,
+}
+
+impl Socket {
+    /// Gives the next receive room.
+    fn make_room(&self, input: &mut Vec<u8>) {
+        if input.len() >= RECEIVE_BYTES_MAX {
+            input.reserve(RECEIVE_LONG_BYTES);
+        } else if input.capacity() - input.len() < self.appetite {
+            // A client that is always ahead must not double its buffer again and again.
+            input.reserve_exact(self.appetite);
+        }
+    }
+
+    /// A send was given so many bytes.
+    fn on_sent(&mut self, len: usize, result: Result<usize, Errno>) -> Sent {
+        match result {
+            Ok(sent) => {
+                self.is_blocked = sent < len;
+                Sent::Bytes(sent)
+            }
+            Err(Errno::AGAIN) => {
+                self.is_blocked = true;
+                Sent::Blocked
+            }
+            Err(error) => Sent::Broken(error.into()),
+        }
+    }
 }
 
 /// The sockets of one loop, by connection.
@@ -167,12 +201,7 @@ impl Sockets {
         let Some(socket) = self.get(id) else {
             return ReceiveOutcome::Nothing;
         };
-        if input.len() >= RECEIVE_BYTES_MAX {
-            input.reserve(RECEIVE_LONG_BYTES);
-        } else if input.capacity() - input.len() < socket.appetite {
-            // A client that is always ahead must not double its buffer again and again.
-            input.reserve_exact(socket.appetite);
-        }
+        socket.make_room(input);
         let room = input.capacity() - input.len();
         let result = loop {
             let spare = rustix::buffer::spare_capacity(input);
@@ -180,6 +209,60 @@ impl Sockets {
                 Err(Errno::INTR) => {}
                 result => break result.map(|(got, _)| got),
             }
+        };
+        self.on_received(id, room, result)
+    }
+
+    /// Receives once from each socket of a batch, as [`Self::receive`] does; `number` says which it is.
+    pub(crate) fn receive_batch<Id: Copy>(
+        &mut self,
+        mut ring: Option<&mut Ring>,
+        batch: &mut [Receive<Id>],
+        number: impl Fn(Id) -> u32,
+    ) {
+        for part in batch.chunks_mut(CALLS_MAX) {
+            let Some(ring) = usable(&mut ring, part.len()) else {
+                for it in part {
+                    it.outcome = self.receive(number(it.id), &mut it.input);
+                }
+                continue;
+            };
+            for it in &mut *part {
+                if let Some(socket) = self.get(number(it.id)) {
+                    socket.make_room(&mut it.input);
+                }
+            }
+            let sockets = &self.sockets;
+            let open = part.iter_mut().filter_map(|it| {
+                let socket = sockets.get(number(it.id) as usize)?.as_ref()?;
+                Some((socket.stream.as_fd(), &mut it.input))
+            });
+            ring.receive(open);
+            let mut results = ring.results();
+            for it in part {
+                let id = number(it.id);
+                it.outcome = match self.contains(id).then(|| results.next()).flatten() {
+                    Some(Some(result)) => {
+                        let left = it.input.capacity() - it.input.len();
+                        self.on_received(id, left + result.unwrap_or(0), result)
+                    }
+                    // It goes on by itself.
+                    Some(None) => self.receive(id, &mut it.input),
+                    None => ReceiveOutcome::Nothing,
+                };
+            }
+        }
+    }
+
+    /// A receive was given so much room.
+    fn on_received(
+        &mut self,
+        id: u32,
+        room: usize,
+        result: Result<usize, Errno>,
+    ) -> ReceiveOutcome {
+        let Some(socket) = self.get(id) else {
+            return ReceiveOutcome::Nothing;
         };
         match result {
             Ok(0) => {
@@ -222,16 +305,44 @@ impl Sockets {
         }
         loop {
             match rustix::net::send(&socket.stream, bytes, SendFlags::NOSIGNAL) {
-                Ok(sent) => {
-                    socket.is_blocked = sent < bytes.len();
-                    return Sent::Bytes(sent);
-                }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    socket.is_blocked = true;
-                    return Sent::Blocked;
-                }
-                Err(error) => return Sent::Broken(error.into()),
+                result => return socket.on_sent(bytes.len(), result),
+            }
+        }
+    }
+
+    /// Sends once to each of some sockets, no two of which are the same, as [`Self::send`] does.
+    pub(crate) fn send_batch<'a, Id: Copy>(
+        &mut self,
+        mut ring: Option<&mut Ring>,
+        (ids, number): (&[Id], impl Fn(Id) -> u32),
+        bytes: impl Fn(Id) -> &'a [u8],
+        sent: &mut Vec<Sent>,
+    ) {
+        for part in ids.chunks(CALLS_MAX) {
+            let Some(ring) = usable(&mut ring, part.len()) else {
+                sent.extend(part.iter().map(|&id| self.send(number(id), bytes(id))));
+                continue;
+            };
+            let can_send = |socket: &&Socket| !socket.is_blocked;
+            let sockets = &self.sockets;
+            let open = part.iter().filter_map(|&id| {
+                let socket = sockets.get(number(id) as usize)?.as_ref();
+                Some((socket.filter(can_send)?.stream.as_fd(), bytes(id)))
+            });
+            ring.send(open);
+            let mut results = ring.results();
+            for &id in part {
+                let can_send = self
+                    .get(number(id))
+                    .as_deref()
+                    .is_some_and(|it| !it.is_blocked);
+                let result = can_send.then(|| results.next()).flatten();
+                sent.push(match (result, self.get(number(id))) {
+                    (Some(Some(result)), Some(socket)) => socket.on_sent(bytes(id).len(), result),
+                    (Some(None), _) => self.send(number(id), bytes(id)),
+                    _ => Sent::Blocked,
+                });
             }
         }
     }
@@ -248,6 +359,12 @@ impl Sockets {
             self.readable.push(id);
         }
     }
+}
+
+/// The ring, if there is one and so many calls are worth a batch.
+fn usable<'a>(ring: &'a mut Option<&mut Ring>, calls: usize) -> Option<&'a mut Ring> {
+    let ring = ring.as_deref_mut()?;
+    (calls >= BATCH_MIN && !ring.is_broken()).then_some(ring)
 }
 
 #[cfg(test)]

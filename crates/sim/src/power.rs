@@ -407,6 +407,7 @@ fn shared(
             config_file: String::new(),
             os: "virtual".to_owned(),
             memory_total: 1 << 30,
+            io_uring: Err("off".to_owned()),
         },
         address: NodeAddress {
             host: registration.addresses.host.clone(),

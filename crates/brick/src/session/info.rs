@@ -118,6 +118,14 @@ impl Info<'_> {
         field(out, "os", &shared.identity.os);
         field(out, "arch_bits", usize::BITS);
         field(out, "multiplexing_api", "epoll");
+        let io_uring = &shared.identity.io_uring;
+        field(
+            out,
+            "io_uring",
+            io_uring
+                .as_ref()
+                .map_or_else(|reason| reason.as_str(), |()| "sockets"),
+        );
         field(out, "process_id", shared.identity.process_id);
         field(out, "run_id", &shared.identity.run_id);
         field(out, "tcp_port", tcp_port);

@@ -3,12 +3,15 @@
 //! One receive and one send a client and turn.
 
 use super::{BrickLoop, Phase};
-use crate::io::{Io, Ports, ReceiveOutcome, Sent, Sockets};
+use crate::io::{Io, Ports, Receive, ReceiveOutcome, Sent, Sockets};
 use brickyard_brick::{ConnectionId, Port};
 
 /// Bytes that one turn receives from clients, a socket's more or less. What a turn handles should still be in the
 /// processor's cache when it is executed, appended and answered, however much is waiting in the sockets.
 const TURN_BYTES: usize = 512 << 10;
+
+/// Clients that are received from at a time.
+const BATCH_MAX: usize = 64;
 
 const TOO_LARGE: &[u8] = b"-ERR Protocol error: request is larger than request_bytes_max\r\n";
 
@@ -46,27 +49,44 @@ impl BrickLoop {
         io.take_readable(&mut readable);
         let mut ids = readable.drain(..);
         let mut received = 0;
-        while received < TURN_BYTES
-            && let Some(id) = ids.next()
-        {
-            // It stays latched, and comes back by poll_resumed().
-            if self.brick.wants_input(id) {
-                received += self.receive_from(io, id);
+        let mut mean = self.received_mean;
+        while received < TURN_BYTES && !ids.as_slice().is_empty() {
+            let batch_max = ((TURN_BYTES - received) / mean).clamp(1, BATCH_MAX);
+            let mut batch = std::mem::take(&mut self.receives);
+            let mut before = 0;
+            while batch.len() < batch_max
+                && let Some(id) = ids.next()
+            {
+                // It stays latched, and comes back by poll_resumed().
+                if self.brick.wants_input(id) {
+                    let input = std::mem::take(self.brick.input(id));
+                    before += input.len();
+                    let outcome = ReceiveOutcome::Nothing;
+                    batch.push(Receive { id, input, outcome });
+                }
             }
+            io.receive_batch(&mut batch);
+            let after: usize = batch.iter().map(|it| it.input.len()).sum();
+            assert!(after >= before, "a receive appends to what was there");
+            mean = ((after - before) / batch.len().max(1)).max(1);
+            received += after - before;
+            for it in batch.drain(..) {
+                self.on_received(io, it);
+            }
+            self.receives = batch;
         }
+        self.received_mean = mean;
         // Their turn comes first next time.
         io.put_back(ids.as_slice());
         drop(ids);
         self.readable_clients = readable;
     }
 
-    /// Receives once; how many bytes.
-    fn receive_from(&mut self, io: &mut impl Io, id: ConnectionId) -> usize {
-        let input = self.brick.input(id);
-        let before = input.len();
-        let outcome = io.receive(id, input);
+    /// A receive is over.
+    fn on_received(&mut self, io: &mut impl Io, receive: Receive<ConnectionId>) {
+        let Receive { id, input, outcome } = receive;
         let after = input.len();
-        assert!(after >= before, "a receive appends to what was there");
+        *self.brick.input(id) = input;
         match outcome {
             ReceiveOutcome::Bytes if after > self.request_bytes_max => self.refuse_request(io, id),
             ReceiveOutcome::Bytes => self.brick.on_received(id),
@@ -77,7 +97,6 @@ impl BrickLoop {
                 self.brick.on_error(id);
             }
         }
-        after - before
     }
 
     fn refuse_request(&mut self, io: &mut impl Io, id: ConnectionId) {
@@ -93,30 +112,36 @@ impl BrickLoop {
 
     pub(super) fn send(&mut self, io: &mut impl Io) {
         self.send_streams(io);
-        while let Some(id) = self.brick.poll_output() {
-            self.send_to(io, id);
-        }
-        while let Some(id) = Sockets::<ConnectionId>::poll_writable(io) {
-            self.send_to(io, id);
-        }
+        let mut ids = std::mem::take(&mut self.sending_clients);
+        ids.extend(std::iter::from_fn(|| self.brick.poll_output()));
+        self.send_to(io, &mut ids);
+        ids.extend(std::iter::from_fn(|| {
+            Sockets::<ConnectionId>::poll_writable(io)
+        }));
+        self.send_to(io, &mut ids);
+        self.sending_clients = ids;
     }
 
-    fn send_to(&mut self, io: &mut impl Io, id: ConnectionId) {
-        let output = self.brick.output(id);
-        if output.is_empty() {
+    /// Sends once to each of the clients, as far as there is something for them.
+    fn send_to(&mut self, io: &mut impl Io, ids: &mut Vec<ConnectionId>) {
+        ids.retain(|id| !self.brick.output(*id).is_empty());
+        if ids.is_empty() {
             return;
         }
-        match io.send(id, output) {
-            Sent::Bytes(sent) => {
-                assert!(sent <= output.len(), "no more is sent than there was");
-                self.brick.on_sent(id, sent);
-            }
-            Sent::Blocked => {}
-            Sent::Broken(error) => {
-                tracing::debug!(connection = id.0, %error, "send failed");
-                self.brick.on_error(id);
+        let mut sent = std::mem::take(&mut self.sent);
+        io.send_batch(ids, |id| self.brick.output(id), &mut sent);
+        assert_eq!(sent.len(), ids.len(), "each send comes to something");
+        for (id, sent) in ids.drain(..).zip(sent.drain(..)) {
+            match sent {
+                Sent::Bytes(sent) => self.brick.on_sent(id, sent),
+                Sent::Blocked => {}
+                Sent::Broken(error) => {
+                    tracing::debug!(connection = id.0, %error, "send failed");
+                    self.brick.on_error(id);
+                }
             }
         }
+        self.sent = sent;
     }
 
     pub(super) fn close(&mut self, io: &mut impl Io) {

@@ -219,6 +219,9 @@ fields! {
             "Longest write to the log that a brick's loop makes itself instead of waking a thread for it: a short one \
              costs less than the wake. After a slow one the thread has them all for a while. 0: it always has, so that \
              a disk that hangs never holds up a read.";
+        io_uring: bool = true, "true or false",
+            "Serve clients' sockets by io_uring where the system has it: the calls of a turn are one system call. INFO and \
+             the log say whether it has. false: each is a call of its own.";
     "Default table":
         default_durability: Durability = Durability::Log, "memory, log or fsync",
             "Durability of the table `default` when it is made at the first start. log: acknowledged \

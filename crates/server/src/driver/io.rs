@@ -6,12 +6,13 @@ use crate::disk::DiskLink;
 use crate::handout::{self, Handout};
 use crate::listener::Listener;
 use crate::mesh::Endpoint;
+use crate::ring::Ring;
 use crate::sockets::Sockets;
 use crate::wake::Waker;
 use crate::{clock, fatal};
 use brickyard_brick::{Accepted, ConnectionId, Event, Forward, LinkId, Port};
 use brickyard_node::disk::{AppendOrder, ReadOrder};
-use brickyard_node::io::{self as node, Ask, Io, LoopProgress, ReceiveOutcome, Sent};
+use brickyard_node::io::{self as node, Ask, Io, LoopProgress, Receive, ReceiveOutcome, Sent};
 use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
 use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
@@ -32,6 +33,8 @@ pub(crate) struct LoopIo {
     ports: ClientPorts,
     clients: Sockets,
     streams: Sockets,
+    /// Makes one system call of many, where the system lets it.
+    ring: Option<Ring>,
 }
 
 /// Where the clients of one loop come from.
@@ -64,6 +67,7 @@ impl LoopIo {
         wakers: Arc<[Waker]>,
         links: Links,
         ports: ClientPorts,
+        ring: Option<Ring>,
     ) -> Self {
         let Links {
             disk,
@@ -80,6 +84,7 @@ impl LoopIo {
             ports,
             clients: Sockets::default(),
             streams: Sockets::from(FIRST_STREAM),
+            ring,
         }
     }
 
@@ -97,6 +102,18 @@ impl LoopIo {
 
     pub(super) fn waker(&self) -> &Waker {
         &self.wakers[self.index]
+    }
+
+    /// The sockets' calls are made one by one from here on, if the kernel does not take batches any more.
+    fn end_broken_ring(&mut self) {
+        if self.ring.as_ref().is_some_and(Ring::is_broken) {
+            self.ring = None;
+            let brick = self.index;
+            tracing::warn!(
+                brick,
+                "the kernel takes no more batches of calls: io_uring is given up"
+            );
+        }
     }
 
     /// Whether another thread has given the loop something.
@@ -239,8 +256,25 @@ impl node::Sockets<ConnectionId> for LoopIo {
         self.clients.receive(id.0, input)
     }
 
+    fn receive_batch(&mut self, batch: &mut [Receive<ConnectionId>]) {
+        let ring = self.ring.as_mut();
+        self.clients.receive_batch(ring, batch, |id| id.0);
+        self.end_broken_ring();
+    }
+
     fn send(&mut self, id: ConnectionId, bytes: &[u8]) -> Sent {
         self.clients.send(id.0, bytes)
+    }
+
+    fn send_batch<'a>(
+        &mut self,
+        ids: &[ConnectionId],
+        bytes: impl Fn(ConnectionId) -> &'a [u8],
+        sent: &mut Vec<Sent>,
+    ) {
+        let ring = self.ring.as_mut();
+        self.clients.send_batch(ring, (ids, |id| id.0), bytes, sent);
+        self.end_broken_ring();
     }
 
     fn poll_writable(&mut self) -> Option<ConnectionId> {

@@ -99,6 +99,7 @@ impl Assembly<'_> {
                 control: control_link,
                 handed: handed.next().flatten(),
                 request_bytes_max: config.request_bytes_max.to_usize(),
+                has_ring: shared.identity.io_uring.is_ok(),
                 recovered: to_node.clone(),
                 ports,
             };

@@ -11,6 +11,7 @@ use crate::huge_pages;
 use crate::listener::Listener;
 use crate::mesh::Endpoint;
 use crate::random;
+use crate::ring::Ring;
 use crate::wake::Waker;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::{BrickConfig, Forward};
@@ -44,6 +45,8 @@ pub(super) struct BrickThread {
     pub(super) control: ControlLink,
     pub(super) handed: Option<Consumer<handout::Accepted>>,
     pub(super) request_bytes_max: usize,
+    /// Its clients' sockets are served through a ring.
+    pub(super) has_ring: bool,
     /// Told what was damaged once the log is read.
     pub(super) recovered: Sender<Result<Vec<String>, store::StoreError>>,
     /// Gone when the start failed elsewhere.
@@ -116,7 +119,12 @@ impl BrickThread {
             is_open: false,
             accepted: Vec::new(),
         };
-        let io = LoopIo::new(self.index, self.poll, self.wakers, links, ports);
+        let ring = self.has_ring.then(|| Ring::new());
+        let ring = ring.and_then(|made| {
+            let refused = |error| tracing::warn!(brick = self.index, %error, "no io_uring");
+            made.map_err(refused).ok()
+        });
+        let io = LoopIo::new(self.index, self.poll, self.wakers, links, ports, ring);
         // `io` is dropped when it returns, and with it the disk threads' orders: they finish.
         #[expect(clippy::expect_used, reason = "a loop that cannot poll cannot serve")]
         driver::run(brick, self.request_bytes_max, io)

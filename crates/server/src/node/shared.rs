@@ -4,6 +4,7 @@ use super::data::Data;
 use super::error::StartError;
 use crate::addresses::ListenAddresses;
 use crate::config::{Config, UserEntry};
+use crate::ring::Ring;
 use crate::{clock, control, random};
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
@@ -49,6 +50,7 @@ pub(super) fn shared(
             config_file: config.file.clone().unwrap_or_default(),
             os: control::os(),
             memory_total: control::memory_total(),
+            io_uring: io_uring(config),
         },
         address: NodeAddress {
             host: config.advertised_host(),
@@ -70,6 +72,19 @@ pub(super) fn shared(
         process: ProcessStats::default(),
         counters: NodeCounters::new(clock::unix()),
     })
+}
+
+/// Whether clients' sockets are served through a ring, or why they are not.
+fn io_uring(config: &Config) -> Result<(), String> {
+    let tried = match config.io_uring {
+        true => Ring::new().map(drop).map_err(|error| error.to_string()),
+        false => Err("off".to_owned()),
+    };
+    match &tried {
+        Ok(()) => tracing::info!("clients' sockets are served by io_uring, many calls at a time"),
+        Err(reason) => tracing::info!(reason, "clients' sockets are served call by call"),
+    }
+    tried
 }
 
 fn settings(config: &Config, maxclients: u32) -> Settings {
