@@ -131,23 +131,24 @@ impl Outbox {
         self.enqueue(link);
     }
 
-    /// Sends a pending record, together with those before it. A frame follows, at the latest with the turn's end.
+    /// Sends pending records that stand one behind the other, together with those before them. A frame follows, at the latest with
+    /// the turn's end.
     #[inline]
-    pub fn record(&mut self, link: LinkId, record: &[u8]) {
-        assert!(!record.is_empty(), "a record whose bytes are gone");
+    pub fn records(&mut self, link: LinkId, records: &[u8]) {
+        assert!(!records.is_empty(), "records whose bytes are gone");
         let Some(output) = self.open_mut(link) else {
             return;
         };
         let out = &mut output.bytes;
         let writer = match output.records {
-            // The record goes into the frame that is being written, unless that would get too long.
-            Some(writer) if writer.len(out) + record.len() <= RECORDS_BYTES => writer,
+            // They go into the frame that is being written, unless that would get too long.
+            Some(writer) if writer.len(out) + records.len() <= RECORDS_BYTES => writer,
             _ => {
                 output.end_records();
                 Writer::begin(&mut output.bytes, byte::RECORDS)
             }
         };
-        output.bytes.extend_from_slice(record);
+        output.bytes.extend_from_slice(records);
         output.records = Some(writer);
     }
 

@@ -29,10 +29,10 @@ fn pong() -> Vec<u8> {
 #[test]
 fn records_share_a_frame_until_another_frame_comes() {
     let mut outbox = outbox();
-    outbox.record(LINK, b"one");
-    outbox.record(LINK, b"two");
+    outbox.records(LINK, b"one");
+    outbox.records(LINK, b"two");
     outbox.frame(LINK, &pong());
-    outbox.record(LINK, b"three");
+    outbox.records(LINK, b"three");
     outbox.frame(LINK, &pong());
     let sent = [
         Frame::Records(b"onetwo"),
@@ -48,7 +48,7 @@ fn a_long_frame_of_records_is_ended() {
     let mut outbox = outbox();
     let record = vec![1; RECORDS_BYTES / 2];
     for _ in 0..3 {
-        outbox.record(LINK, &record);
+        outbox.records(LINK, &record);
     }
     outbox.frame(LINK, &pong());
     assert_eq!(frames(outbox.bytes(LINK)).len(), 4);
@@ -119,7 +119,7 @@ fn a_copy_ends_the_records_before_it_and_says_whether_there_is_room() {
     let mut outbox = Outbox::new(&config);
     outbox.open(LINK, Direction::Outgoing);
     let partition = PartitionId(7);
-    outbox.record(LINK, b"one");
+    outbox.records(LINK, b"one");
     assert!(outbox.copy(LINK, partition, b"two"));
     let records = &b"two"[..];
     let sent = [Frame::Records(b"one"), Frame::Copy { partition, records }];

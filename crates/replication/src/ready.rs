@@ -103,7 +103,7 @@ pub enum Action {
         /// What it is from now on.
         status: Status,
     },
-    /// Pending records are sent: [`Outbox::record`](crate::Outbox::record) for each.
+    /// Pending records are sent: [`Outbox::records`](crate::Outbox::records).
     Records {
         /// On this stream.
         link: LinkId,

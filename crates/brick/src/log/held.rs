@@ -95,6 +95,40 @@ pub(super) struct Held {
     is_waiting: bool,
 }
 
+/// Records of one batch that stand one behind the other.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    batch: BatchId,
+    class: Class,
+    start: u32,
+    end: u32,
+}
+
+impl Piece {
+    /// A longer one is as quick to copy as two.
+    const BYTES_MAX: u32 = 64 << 10;
+
+    const fn new(batch: BatchId, held: &Held) -> Self {
+        Self {
+            batch,
+            class: held.class(),
+            start: held.at,
+            end: held.at + held.len,
+        }
+    }
+
+    /// Whether the record stands behind it, and is part of it from now on.
+    #[inline]
+    fn take(&mut self, batch: BatchId, held: &Held) -> bool {
+        let is_next = (batch, held.class(), held.at) == (self.batch, self.class, self.end);
+        let is_taken = is_next && self.end - self.start + held.len <= Self::BYTES_MAX;
+        if is_taken {
+            self.end += held.len;
+        }
+        is_taken
+    }
+}
+
 impl Held {
     pub(super) const fn class(&self) -> Class {
         if self.is_logged {
@@ -332,23 +366,31 @@ impl Log {
         pending.push_back(run);
     }
 
-    /// Records of a partition's runs, `count` of them from op `first` on.
-    pub(crate) fn records(
-        &self,
+    /// Records of a partition's runs, `count` of them from op `first` on: those that stand one behind the other are one piece, up to
+    /// a length that is convenient.
+    pub(crate) fn records<'a>(
+        &'a self,
         pending: &Runs,
         first: Op,
         count: usize,
-    ) -> impl Iterator<Item = &[u8]> {
+        mut take: impl FnMut(&'a [u8]),
+    ) {
         let front = pending.front().map_or(first, |run| run.first);
         assert!(front <= first, "op {first} has committed");
         let from = pending.partition_point(|run| run.last() < first);
-        let records = pending.range(from..);
-        let records = records.flat_map(|run| self.records_of(run));
         let before = pending.get(from).map_or(0, |run| first.0 - run.first.0);
-        records
-            .skip(before as usize)
-            .take(count)
-            .map(|(batch, held)| self.bytes_of(batch, held))
+        let records = pending.range(from..).flat_map(|run| self.records_of(run));
+        let mut piece: Option<Piece> = None;
+        for (batch, held) in records.skip(before as usize).take(count) {
+            if !piece.as_mut().is_some_and(|it| it.take(batch, held))
+                && let Some(whole) = piece.replace(Piece::new(batch, held))
+            {
+                take(self.bytes_of(whole));
+            }
+        }
+        if let Some(whole) = piece {
+            take(self.bytes_of(whole));
+        }
     }
 
     /// A run's records, with their batch.
@@ -381,10 +423,12 @@ impl Log {
             .unwrap_or_default()
     }
 
-    fn bytes_of(&self, batch: BatchId, held: &Held) -> &[u8] {
-        let bytes = self.batch(batch, held.class()).map(|(bytes, _)| bytes);
-        let range = held.at as usize..(held.at + held.len) as usize;
-        bytes.and_then(|bytes| bytes.get(range)).unwrap_or_default()
+    fn bytes_of(&self, piece: Piece) -> &[u8] {
+        let bytes = self.batch(piece.batch, piece.class);
+        let range = piece.start as usize..piece.end as usize;
+        bytes
+            .and_then(|(bytes, _)| bytes.get(range))
+            .unwrap_or_default()
     }
 
     fn operations_of(&self, batch: BatchId, held: &Held) -> &[Prepared] {
@@ -645,7 +689,7 @@ impl Log {
             return run.batch;
         }
         assert_eq!(run.first, op, "{partition}: ops before {op} are left out");
-        let raw = self.bytes_of(run.batch, &held).to_vec();
+        let raw = self.bytes_of(Piece::new(run.batch, &held)).to_vec();
         let operations = self.operations_of(run.batch, &held).to_vec();
         let start = self.building.bytes.len() as u32;
         let first = self.building.lists.logged.len() as u32;

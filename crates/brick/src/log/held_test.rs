@@ -366,3 +366,57 @@ fn copy_on_its_way_to_the_log_concerns_its_partition_alone() {
     log.take_batch(Instant(0)).unwrap();
     assert_eq!(concerned(&log), [true, false, false]);
 }
+
+#[test]
+fn records_that_stand_together_are_sent_together() {
+    let (mut log, mut runs, mut others) = (Log::new(), Runs::new(), Runs::new());
+    let put = |log: &mut Log, runs: &mut Runs, partition: PartitionId, op: u64| {
+        let (raw, prepared) = put_of(op, b"k");
+        let votes = Votes { partition, ..VOTES };
+        let record = log.hold_known(&raw, std::iter::once(prepared), votes);
+        log.add_pending(partition, runs, Op(op), record);
+        raw
+    };
+    let mut raws = Vec::new();
+    for op in 1..=3 {
+        raws.push(put(&mut log, &mut runs, P, op));
+    }
+    put(&mut log, &mut others, PartitionId(8), 1);
+    raws.push(put(&mut log, &mut runs, P, 4));
+    log.take_batch(Instant(0)).unwrap();
+    raws.push(put(&mut log, &mut runs, P, 5));
+    let sent = |first: u64, count: usize| {
+        let mut sent = Vec::new();
+        log.records(&runs, Op(first), count, |it| sent.push(it.to_vec()));
+        sent
+    };
+    let pieces = [raws[..3].concat(), raws[3].clone(), raws[4].clone()];
+    assert_eq!(
+        sent(1, 5),
+        pieces,
+        "up to another partition's, and to the batch's end"
+    );
+    assert_eq!(sent(2, 2), [raws[1..3].concat()]);
+    assert_eq!(sent(3, 2), [raws[2].clone(), raws[3].clone()]);
+    assert_eq!(sent(5, 0), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn records_that_stand_together_come_in_pieces_of_a_bounded_length() {
+    let (mut log, mut runs) = (Log::new(), Runs::new());
+    let count = 2 * Piece::BYTES_MAX as usize / record::HEADER_BYTES;
+    let mut all = Vec::new();
+    for op in 1..=count as u64 {
+        let (raw, prepared) = put_of(op, b"k");
+        let record = log.hold_known(&raw, std::iter::once(prepared), VOTES);
+        log.add_pending(P, &mut runs, Op(op), record);
+        all.extend_from_slice(&raw);
+    }
+    let mut sent = Vec::new();
+    log.records(&runs, Op(1), count, |it| {
+        assert!(it.len() <= Piece::BYTES_MAX as usize);
+        assert!(record::decode(it).is_ok(), "whole records");
+        sent.extend_from_slice(it);
+    });
+    assert!(sent == all);
+}

@@ -208,9 +208,9 @@ impl Replication<'_> {
     fn send_records(&mut self, link: LinkId, partition: PartitionId, first: Op, count: usize) {
         let outbox = &mut self.replicas.engine.outbox;
         if let Some((_, held)) = self.tables.partition(partition) {
-            for record in self.log.records(&held.uncommitted.submitted, first, count) {
-                outbox.record(link, record);
-            }
+            let runs = &held.uncommitted.submitted;
+            self.log
+                .records(runs, first, count, |records| outbox.records(link, records));
         }
     }
 
