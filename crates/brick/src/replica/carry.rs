@@ -17,9 +17,23 @@ use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
 use brickyard_types::{Op, PartitionId, Position};
+use std::iter::Chain;
+use std::{option, vec};
 
 /// What of a frame could not be taken: the partition, the first op of a stream (`None`: copies), and why.
 type Rejected = (PartitionId, Option<Op>, String);
+
+/// Where a partition's record goes, and how it votes, until something is adopted.
+#[derive(Clone, Copy, Debug)]
+struct Destination {
+    table: usize,
+    leaf: usize,
+    mark: LogMark,
+    votes: Votes,
+}
+
+/// What a record does: one operation takes no memory of its own.
+type Operations = Chain<option::IntoIter<Prepared>, vec::IntoIter<Prepared>>;
 
 impl Replication<'_> {
     /// Does what the replicator says, and what follows from that, until nothing is left.
@@ -44,6 +58,8 @@ impl Replication<'_> {
 
     fn carry_out_once(&mut self, ready: &mut Ready, frame: &[u8]) -> Vec<Rejected> {
         let mut rejected: Vec<Rejected> = Vec::new();
+        // Where the last record went: most have the next one of the same partition behind them.
+        let mut last: Option<Destination> = None;
         let Ready { actions, bytes } = ready;
         for action in actions.drain(..) {
             if !matches!(action, Action::Commit { .. }) {
@@ -56,7 +72,14 @@ impl Replication<'_> {
                     if rejected.iter().any(|(it, ..)| *it == partition) {
                         continue;
                     }
-                    let taken = self.take_record(&record.record(frame), record.raw(frame), mark);
+                    let known =
+                        last.filter(|to| (to.votes.partition, to.mark) == (partition, mark));
+                    let to = known.map_or_else(|| self.destination(partition, mark), Ok);
+                    let (it, raw) = (record.record(frame), record.raw(frame));
+                    let taken = to.and_then(|to| {
+                        last = Some(to);
+                        self.keep_record(to, &it, raw)
+                    });
                     if let Err(reason) = taken {
                         rejected.push((partition, Some(header.op), reason));
                     }
@@ -117,45 +140,36 @@ impl Replication<'_> {
         rejected
     }
 
-    /// A peer's record goes into the batch that is being built, and is kept until it votes or is cut.
-    fn take_record(
-        &mut self,
-        record: &Record<'_>,
-        raw: &[u8],
-        mark: LogMark,
-    ) -> Result<(), String> {
-        let (table, leaf) = self.place_in_tables(record.header.partition)?;
-        let votes = self.votes_of(table, leaf, mark)?;
-        self.keep_record(table, leaf, record, raw, votes)
-    }
-
-    /// As [`Self::take_record`], of a record that recovery has found or that goes to a part of its partition: the mark of
-    /// its batch.
+    /// A record that recovery has found or that goes to a part of its partition goes into the batch that is being built: the
+    /// mark of that.
     pub(crate) fn take_found(
         &mut self,
         record: &Record<'_>,
         raw: &[u8],
     ) -> Result<LogMark, String> {
-        let (table, leaf) = self.place_in_tables(record.header.partition)?;
+        let partition = record.header.partition;
+        let (table, _) = self.place_in_tables(partition)?;
         let is_logged = self.tables.get(table).is_some_and(|it| it.is_logged());
         let mark = if is_logged {
             LogMark(self.log.building_id().0)
         } else {
             LogMark::NONE
         };
-        let votes = self.votes_of(table, leaf, mark)?;
-        self.keep_record(table, leaf, record, raw, votes)?;
+        let to = self.destination(partition, mark)?;
+        self.keep_record(to, record, raw)?;
         Ok(mark)
     }
 
+    /// A record goes into the batch that is being built, and is kept until it votes or is cut.
     fn keep_record(
         &mut self,
-        table: usize,
-        leaf: usize,
+        to: Destination,
         record: &Record<'_>,
         raw: &[u8],
-        votes: Votes,
     ) -> Result<(), String> {
+        let Destination {
+            table, leaf, votes, ..
+        } = to;
         let Header {
             partition,
             op,
@@ -163,10 +177,12 @@ impl Replication<'_> {
             ..
         } = record.header;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
-        let held = self.log.hold_known(raw, prepared.into_iter(), votes);
+        let held = self.log.hold_known(raw, prepared, votes);
         self.tables.note_record(record, self.unix);
         let dependency = self.log.dependency(votes);
-        if let Some(it) = self.tables.partition_mut(partition) {
+        let state = self.tables.get_mut(table);
+        if let Some(it) = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut()) {
+            assert_eq!(it.id, partition, "leaf {leaf} of table {table}");
             self.log
                 .add_pending(partition, &mut it.uncommitted.submitted, op, held);
             it.op = it.op.max(op);
@@ -188,11 +204,8 @@ impl Replication<'_> {
             }
             return;
         }
-        let votes = self
-            .place_in_tables(partition)
-            .and_then(|(table, leaf)| self.votes_of(table, leaf, mark));
-        let votes = match votes {
-            Ok(votes) => votes,
+        let votes = match self.destination(partition, mark) {
+            Ok(to) => to.votes,
             Err(reason) => panic!("a view of {partition} begins: {reason}"),
         };
         let mut raw = Vec::new();
@@ -297,13 +310,12 @@ impl Replication<'_> {
     }
 
     fn take_copy(&mut self, record: &Record<'_>, raw: &[u8], mark: LogMark) -> Result<(), String> {
-        let (table, leaf) = self.place_in_tables(record.header.partition)?;
-        self.votes_of(table, leaf, mark)?;
+        let Destination { table, leaf, .. } = self.destination(record.header.partition, mark)?;
         let prepared = self.prepared_of(table, leaf, record, raw)?;
         self.tables.note_record(record, self.unix);
         if mark == LogMark::NONE {
-            for prepared in &prepared {
-                self.tables.apply(prepared, raw, Position::NONE);
+            for prepared in prepared {
+                self.tables.apply(&prepared, raw, Position::NONE);
             }
             return Ok(());
         }
@@ -312,8 +324,7 @@ impl Replication<'_> {
             committed: None,
             ..record.header
         };
-        self.log
-            .append_copy(&header, record, raw.len(), prepared.into_iter());
+        self.log.append_copy(&header, record, raw.len(), prepared);
         Ok(())
     }
 
@@ -396,7 +407,7 @@ impl Replication<'_> {
         leaf: usize,
         record: &Record<'_>,
         raw: &[u8],
-    ) -> Result<Vec<Prepared>, String> {
+    ) -> Result<Operations, String> {
         let state = self.tables.get(table).ok_or("the table is gone")?;
         let partition = state
             .partitions
@@ -441,9 +452,12 @@ impl Replication<'_> {
                     value_at,
                     record.value.len(),
                 )?;
-                Ok(vec![one])
+                Ok(Some(one).into_iter().chain(Vec::new()))
             }
-            Kind::Clear => Ok(vec![one(Kind::Clear, b"", 0, 0, 0)?]),
+            Kind::Clear => {
+                let one = one(Kind::Clear, b"", 0, 0, 0)?;
+                Ok(Some(one).into_iter().chain(Vec::new()))
+            }
             Kind::Batch => {
                 let mut all = Vec::new();
                 let mut at = value_at;
@@ -463,9 +477,9 @@ impl Replication<'_> {
                     prepared.expires_at = entry.expires_at;
                     all.push(prepared);
                 }
-                Ok(all)
+                Ok(None.into_iter().chain(all))
             }
-            Kind::ViewStart => Ok(Vec::new()),
+            Kind::ViewStart => Ok(None.into_iter().chain(Vec::new())),
             kind => Err(format!(
                 "a record of kind {kind:?} does not belong into a stream"
             )),
@@ -477,16 +491,22 @@ impl Replication<'_> {
         place.ok_or_else(|| "the partition is not on this brick".to_owned())
     }
 
-    /// How a record of the partition votes whose batch has this mark.
-    fn votes_of(&self, table: usize, leaf: usize, mark: LogMark) -> Result<Votes, String> {
+    /// Where a record of the partition goes whose batch has this mark.
+    fn destination(&self, partition: PartitionId, mark: LogMark) -> Result<Destination, String> {
+        let (table, leaf) = self.place_in_tables(partition)?;
         let state = self.tables.get(table).ok_or("the table is gone")?;
-        let partition = state.partitions.get(leaf).and_then(Option::as_ref);
-        let partition = partition.ok_or("the partition is gone")?;
+        let held = state.partitions.get(leaf).and_then(Option::as_ref);
+        let held = held.ok_or("the partition is gone")?;
         self.assert_open(mark);
-        Ok(Votes {
-            partition: partition.id,
-            is_logged: mark != LogMark::NONE,
-            fsync: state.is_fsync(),
+        Ok(Destination {
+            table,
+            leaf,
+            mark,
+            votes: Votes {
+                partition: held.id,
+                is_logged: mark != LogMark::NONE,
+                fsync: state.is_fsync(),
+            },
         })
     }
 
