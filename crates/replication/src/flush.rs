@@ -185,9 +185,7 @@ impl Flush<'_> {
                 let done = Frame::CopyDone { partition, view };
                 self.ready.frame(link.id, &done);
             }
-            let vote = receiver.vote(appended, synced);
-            if vote != receiver.told {
-                receiver.told = vote;
+            if let Some(vote) = receiver.next_vote(appended, synced) {
                 self.ready.frame(link.id, &Frame::Vote(vote));
             }
         }

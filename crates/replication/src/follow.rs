@@ -206,6 +206,7 @@ impl Follower<'_> {
             // Rule `a cut is a record`: the cut is in the log before the first vote of the view. So is everything
             // that is held from before and will not be sent to the log again.
             link.receiver.mark = link.receiver.mark.max(mark);
+            link.receiver.note(self.it.durability);
         }
     }
 
@@ -278,6 +279,7 @@ impl Follower<'_> {
         self.own.note(mark);
         if let Some(link) = self.links.get_mut(link) {
             link.receiver.mark = link.receiver.mark.max(mark);
+            link.receiver.note(it.durability);
         }
         Ok(())
     }

@@ -53,6 +53,10 @@ pub(crate) struct Receiver {
     pub(crate) unvoted: VecDeque<(Sequence, LogMark)>,
     /// How far those are appended.
     pub(crate) appended: usize,
+    /// What has come since the last turn's end has something that is voted for without a log.
+    has_unlogged: bool,
+    /// The last turn that had.
+    unlogged: Sequence,
     pub(crate) told: Vote,
     /// Partitions out of step on this stream, and the view they were refused in (rule
     /// `votes cover what was appended`).
@@ -109,6 +113,9 @@ impl Receiver {
             self.received
         );
         self.received = sequence;
+        if std::mem::take(&mut self.has_unlogged) {
+            self.unlogged = sequence;
+        }
         let is_open = self.appended < self.unvoted.len();
         match self.unvoted.back_mut() {
             // Turns of one batch are voted for together.
@@ -119,8 +126,26 @@ impl Receiver {
         }
     }
 
+    /// Something of a partition came, in that durability: its primary waits for the vote of the turn at hand.
+    #[inline]
+    pub(crate) fn note(&mut self, durability: Durability) {
+        self.has_unlogged |= durability == Durability::Memory;
+    }
+
+    /// What the primary is to be told, if it waits for that: of a table with a log it waits until the log has what came, and
+    /// to hear before that that it came would only wake it.
+    pub(crate) fn next_vote(&mut self, appended: LogMark, synced: LogMark) -> Option<Vote> {
+        let (vote, told) = (self.vote(appended, synced), self.told);
+        let is_stored = vote.appended > told.appended || vote.synced > told.synced;
+        if !is_stored && self.unlogged <= told.received {
+            return None;
+        }
+        self.told = vote;
+        Some(vote)
+    }
+
     /// What may be voted for now.
-    pub(crate) fn vote(&mut self, appended: LogMark, synced: LogMark) -> Vote {
+    fn vote(&mut self, appended: LogMark, synced: LogMark) -> Vote {
         let mut vote = Vote {
             received: self.received,
             ..self.told

@@ -58,3 +58,49 @@ fn turns_that_wait_for_one_batch_are_kept_as_one() {
     }
     assert_eq!(receiver.unvoted, [(Sequence(999), LogMark(5))]);
 }
+
+#[test]
+fn nobody_hears_of_what_came_before_the_log_has_it() {
+    let mut receiver = Receiver {
+        mark: LogMark(5),
+        ..Receiver::default()
+    };
+    receiver.note(Durability::Log);
+    receiver.on_sequence(Sequence(1));
+    assert_eq!(receiver.next_vote(LogMark(4), LogMark(0)), None);
+    let vote = receiver.next_vote(LogMark(5), LogMark(0));
+    let appended = Vote {
+        synced: Sequence(0),
+        ..Vote::up_to(Sequence(1))
+    };
+    assert_eq!(vote, Some(appended));
+    assert_eq!(receiver.next_vote(LogMark(5), LogMark(0)), None, "again");
+    let vote = receiver.next_vote(LogMark(5), LogMark(5));
+    assert_eq!(vote, Some(Vote::up_to(Sequence(1))));
+}
+
+#[test]
+fn what_needs_no_log_is_voted_for_when_its_turn_has_ended() {
+    let mut receiver = Receiver {
+        mark: LogMark(5),
+        ..Receiver::default()
+    };
+    receiver.note(Durability::Log);
+    receiver.on_sequence(Sequence(1));
+    // A record of a table in memory, whose turn has not ended.
+    receiver.note(Durability::Memory);
+    assert_eq!(receiver.next_vote(LogMark(4), LogMark(0)), None);
+    receiver.on_sequence(Sequence(2));
+    let vote = receiver.next_vote(LogMark(4), LogMark(0));
+    assert_eq!(
+        vote.map(|it| (it.received, it.appended)),
+        Some((Sequence(2), Sequence(0)))
+    );
+    receiver.note(Durability::Log);
+    receiver.on_sequence(Sequence(3));
+    assert_eq!(
+        receiver.next_vote(LogMark(4), LogMark(0)),
+        None,
+        "of that one only"
+    );
+}
