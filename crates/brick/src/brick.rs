@@ -109,9 +109,16 @@ impl Brick {
             shared.stats.len(),
             "bricks, and bricks that are counted"
         );
-        let (node, eviction_timeout) = (shared.identity.node, shared.limits.eviction_timeout);
+        let node = shared.identity.node;
         let recovery_bandwidth = shared.limits.recovery_bandwidth;
         let segment_bytes = shared.limits.segment_bytes;
+        let replicas = Replicas::new(
+            Replica {
+                member: Member { node, brick: id },
+                incarnation: Incarnation(0),
+            },
+            &shared.limits,
+        );
         let mut core = Core {
             id,
             shared,
@@ -126,13 +133,7 @@ impl Brick {
             effects: VecDeque::new(),
             staging: Staging::default(),
             random: Random::new(seed),
-            replicas: Replicas::new(
-                Replica {
-                    member: Member { node, brick: id },
-                    incarnation: Incarnation(0),
-                },
-                eviction_timeout,
-            ),
+            replicas,
             moves: Moves::new(recovery_bandwidth),
         };
         core.adoption().adopt(catalog);
@@ -189,7 +190,8 @@ impl Brick {
         // A walk that waits for anything else is woken by that.
         let rest = rests_until.filter(|it| *it > self.core.now);
         let clean = self.cleaner.rests_until();
-        [silence, rest, clean]
+        let commits = self.core.replicas.replicator().commits_due();
+        [silence, rest, clean, commits]
             .into_iter()
             .flatten()
             .chain([tick])
@@ -230,8 +232,9 @@ impl Brick {
             self.cleaner.go_on(&mut self.core.parts().outside);
             self.maintain_catch_ups();
             self.core.adoption().bring_back();
+            let now = self.core.now;
             let mut core = self.core.parts();
-            core.replication.flush();
+            core.replication.flush(now);
             carry_out_wants(&mut core.replication, core.catch_ups, &mut core.outside);
         }
     }

@@ -20,6 +20,7 @@ use crate::log::{Committing, CommittingOperation, Log, RecordIndex, Votes};
 use crate::output::Lost;
 use crate::removals::Removals;
 use crate::segments::Segments;
+use crate::shared::NodeLimits;
 use crate::tables::Tables;
 use brickyard_metadata::Catalog;
 use brickyard_replication::{
@@ -84,9 +85,10 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    pub(crate) fn new(me: Replica, eviction_timeout: Duration) -> Self {
+    pub(crate) fn new(me: Replica, limits: &NodeLimits) -> Self {
         let config = ReplicatorConfig {
-            eviction_timeout,
+            eviction_timeout: limits.eviction_timeout,
+            commit_hold: limits.commit_hold,
             ..ReplicatorConfig::new(me)
         };
         Self {
@@ -173,6 +175,11 @@ impl Replicas {
             replicator, outbox, ..
         } = &mut self.engine;
         replicator.wants_copies(link, partition) && outbox.copy(link, partition, raw)
+    }
+
+    /// A request waits that may be for the outcome of what is pending of a partition.
+    pub(crate) fn ask_commits(&mut self, partition: PartitionId) {
+        self.engine.replicator.ask_commits(partition);
     }
 
     /// Whether copies may be handed over for this link.
@@ -409,14 +416,14 @@ impl Replication<'_> {
     }
 
     /// Ends a turn: frames are made. What the replicator wants besides is next ([`wants`]).
-    pub(crate) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self, now: Instant) {
         for (partition, op) in std::mem::take(&mut self.replicas.cleared) {
             self.raise_watermark(partition, op);
         }
         // What partitions without a log have applied is told when something else happens: a turn that changes nothing
         // but them passes by all that replication keeps of each.
         if !self.replicas.replicator().is_flushed() || self.tables.is_adopting() {
-            self.replicate(Replicator::flush);
+            self.replicate(|replicator| replicator.flush(now));
         }
     }
 

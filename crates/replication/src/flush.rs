@@ -3,6 +3,10 @@
 //! For each stream, in this order: partitions that begin, with their pending lists; new records; the turn's
 //! end with commit positions. A stream's receiver votes for the turn's end, so a vote covers all that was
 //! sent before it. Work is proportional to what happened, not to how many partitions there are.
+//!
+//! A commit position wakes its receiver, which nobody waits for but a read of that very key. So where records have come one
+//! soon after the other it waits for the next ones, and goes alone when they do not come, or when such a read asks for it. The
+//! question is a vote that says nothing new: whoever tells positions at once may pass over it.
 
 use crate::frame::{Begin, Frame};
 use crate::link::level;
@@ -14,10 +18,14 @@ use crate::ready::{Action, Ready};
 use crate::slots::Slots;
 use crate::work::Work;
 use crate::{LogMark, Sequence};
-use brickyard_types::{Durability, View};
+use brickyard_types::{Durability, Instant, View};
+use std::time::Duration;
 
 /// What the end of a turn looks at, and what it may change.
 pub(crate) struct Flush<'a> {
+    pub(crate) now: Instant,
+    /// How long commit positions may wait for records.
+    pub(crate) hold: Duration,
     pub(crate) sequence: Sequence,
     pub(crate) partitions: &'a mut Slots,
     pub(crate) links: &'a mut Links,
@@ -42,6 +50,7 @@ impl Flush<'_> {
         self.begin_members();
         self.send_records();
         self.tell_commits();
+        self.links.end_holds(self.now);
         self.end_turn();
         self.send_votes();
     }
@@ -127,9 +136,14 @@ impl Flush<'_> {
                 if !matches!(member.phase, Phase::Streaming { .. }) {
                     continue;
                 }
-                if let Some(link) = self.links.of(member) {
-                    let id = link.id;
-                    link.sender.commits.push((it.id, it.log.committed));
+                let Some(link) = self.links.of(member) else {
+                    continue;
+                };
+                let id = link.id;
+                link.sender.tell((it.id, it.log.committed));
+                if link.sender.is_busy && !link.sender.is_asked {
+                    self.links.hold(id, self.now + self.hold);
+                } else {
                     self.links.touch(id);
                 }
             }
@@ -151,8 +165,11 @@ impl Flush<'_> {
                 Sequence(0)
             };
             self.ready.sequence(id, number, &link.sender.commits);
+            link.sender.is_asked &= link.sender.commits.is_empty();
             link.sender.commits.clear();
+            link.sender.held_until = None;
             if needs_vote {
+                link.sender.note_records(self.now, self.hold);
                 // What the receiver checks: turns rise.
                 assert!(
                     self.sequence > link.sender.sent,
@@ -187,6 +204,9 @@ impl Flush<'_> {
             }
             if let Some(vote) = receiver.next_vote(appended, synced) {
                 self.ready.frame(link.id, &Frame::Vote(vote));
+            }
+            if std::mem::take(&mut receiver.asks) {
+                self.ready.frame(link.id, &Frame::Vote(receiver.told));
             }
         }
     }

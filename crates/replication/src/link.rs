@@ -10,6 +10,7 @@ use crate::{Direction, LinkId, LogMark, Sequence};
 use brickyard_routing::Replica;
 use brickyard_types::{Durability, Instant, Op, PartitionId, View};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// Partitions of which one link may be told that they are refused; a peer that makes up more is cut off.
 pub(crate) const REFUSED_MAX: usize = 1 << 20;
@@ -38,8 +39,14 @@ pub(crate) struct Sender {
     pub(crate) waiting: [VecDeque<(Sequence, u32)>; 3],
     /// There is something to vote for in this turn.
     pub(crate) needs_vote: bool,
-    /// Commit positions for the end of this turn.
+    /// Commit positions for the end of this turn, or of one until that instant.
     pub(crate) commits: Vec<(PartitionId, Op)>,
+    pub(crate) held_until: Option<Instant>,
+    /// When something was sent last that is to be voted for, and whether that came soon after the one before.
+    asked_at: Option<Instant>,
+    pub(crate) is_busy: bool,
+    /// The receiver asks for commit positions, and was told none since.
+    pub(crate) is_asked: bool,
     pub(crate) is_touched: bool,
 }
 
@@ -58,6 +65,8 @@ pub(crate) struct Receiver {
     /// The last turn that had.
     unlogged: Sequence,
     pub(crate) told: Vote,
+    /// The sender is to be asked for commit positions: by a vote that says nothing new.
+    pub(crate) asks: bool,
     /// Partitions out of step on this stream, and the view they were refused in (rule
     /// `votes cover what was appended`).
     pub(crate) refused: BTreeMap<PartitionId, View>,
@@ -101,6 +110,22 @@ impl Vote {
             Durability::Log => self.appended,
             Durability::Fsync => self.synced,
         }
+    }
+}
+
+impl Sender {
+    /// The partition is committed up to there, which is to be told.
+    pub(crate) fn tell(&mut self, commit: (PartitionId, Op)) {
+        match self.commits.last_mut() {
+            Some(last) if last.0 == commit.0 => *last = commit,
+            _ => self.commits.push(commit),
+        }
+    }
+
+    /// Something goes out that is to be voted for: if that happens again within `hold`, more is expected as soon.
+    pub(crate) fn note_records(&mut self, now: Instant, hold: Duration) {
+        self.is_busy = self.asked_at.is_some_and(|at| now - at < hold);
+        self.asked_at = Some(now);
     }
 }
 

@@ -422,6 +422,7 @@ fn shared(
         limits: NodeLimits {
             request_deadline: shape.request_deadline,
             eviction_timeout: shape.control.eviction_timeout,
+            commit_hold: shape.commit_hold,
             recovery_bandwidth: 0,
             segment_bytes: u64::from(shape.segment_bytes),
             partition_bytes: 0,

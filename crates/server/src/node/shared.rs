@@ -15,9 +15,14 @@ use brickyard_brick::users::{Grant, Rights, User, Users};
 use brickyard_metadata::brick_name;
 use brickyard_node::First;
 use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::Duration;
 
 /// What Redis clients are told. Below 8, since clients then expect commands that came with it.
 const REDIS_VERSION: &str = "7.2.7";
+
+/// How long commit positions may wait for records. A read that waits for one asks for it, so nobody notices; records that come less
+/// often than that leave enough time between them for a message more.
+const COMMIT_HOLD: Duration = Duration::from_millis(5);
 
 /// Makes the shared part of a node.
 pub(super) fn shared(
@@ -60,6 +65,7 @@ pub(super) fn shared(
         limits: NodeLimits {
             request_deadline: config.write_timeout,
             eviction_timeout: config.eviction_timeout,
+            commit_hold: COMMIT_HOLD,
             recovery_bandwidth: config.recovery_bandwidth.0,
             segment_bytes: config.segment_bytes.0,
             partition_bytes: config.partition_bytes.0,
