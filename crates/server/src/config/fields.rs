@@ -215,7 +215,7 @@ fields! {
         sync_interval: Duration = Duration::from_secs(1), "time",
             "How often the logs of tables with durability `log` are synced: what a power cut may \
              cost. One second, as in Redis's `appendfsync everysec`.";
-        inline_append_max: ByteSize = ByteSize::kibibytes(64), "bytes",
+        inline_append_max: ByteSize = ByteSize::kibibytes(256), "bytes",
             "Longest write to the log that a brick's loop makes itself instead of waking a thread for it: a short one \
              costs less than the wake. After a slow one the thread has them all for a while. 0: it always has, so that \
              a disk that hangs never holds up a read.";

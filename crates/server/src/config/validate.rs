@@ -220,7 +220,7 @@ impl Checker<'_> {
             self.refuse(
                 "inline_append_max",
                 "it is more than 1MiB, which would hold up the brick's loop",
-                "choose less; 64KiB suits most disks, 0 leaves all writes to a thread",
+                "choose less; 256KiB suits most disks, 0 leaves all writes to a thread",
             );
         }
         let interval = Duration::from_millis(1)..=Duration::from_secs(3600);
