@@ -29,7 +29,7 @@ use crate::tables::Tables;
 use brickyard_replication::LinkId;
 use brickyard_routing::Replica;
 use brickyard_table::{Found, KeyHash, ScanPosition, ValueRef};
-use brickyard_types::record::{self, Header, Kind, Record, flag};
+use brickyard_types::record::{self, Header, Kind, Record, VerifiedRecords, flag};
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use damaged::Damaged;
 use std::time::Duration;
@@ -75,10 +75,9 @@ struct Walk {
 #[derive(Debug)]
 struct Rest {
     segment: SegmentId,
-    bytes: Vec<u8>,
-    offsets: Vec<u32>,
-    /// How many bytes, and records.
-    copied: (usize, usize),
+    records: VerifiedRecords,
+    /// How many of them.
+    copied: usize,
 }
 
 /// See the module.
@@ -210,9 +209,8 @@ impl CatchUps {
         );
         walk.rest = Some(Rest {
             segment: chunk.segment,
-            bytes: chunk.bytes.to_vec(),
-            offsets: chunk.offsets.to_vec(),
-            copied: (0, 0),
+            records: chunk.records.clone(),
+            copied: 0,
         });
         self.copy_on(replication, outside);
         true
@@ -378,18 +376,16 @@ impl CatchUps {
         let learners = walk.learners;
         assert!(learners > 0, "a chunk is copied to nobody");
         assert!(learners <= self.logged.len(), "{learners} of fewer");
-        let (bytes, records) = rest.copied;
         let mut left = Records {
             segment: rest.segment,
-            bytes: &rest.bytes[bytes..],
-            offsets: &rest.offsets[records..],
+            all: &rest.records,
+            taken: rest.copied,
         };
         // Only what is copied takes room.
         let mut may_copy = self.may_copy(replicas, learners);
         loop {
             if !may_copy {
-                let left = (left.bytes.len(), left.offsets.len());
-                rest.copied = (rest.bytes.len() - left.0, rest.offsets.len() - left.1);
+                rest.copied = left.taken;
                 if let Some(walk) = &mut self.walk {
                     walk.rest = Some(rest);
                 }
@@ -400,9 +396,6 @@ impl CatchUps {
             let Some((position, record)) = next else {
                 let commands = outside.stats.commands.value();
                 if let Some(walk) = &mut self.walk {
-                    if !left.is_empty() {
-                        walk.reader.note_damage(left.segment);
-                    }
                     walk.rest_from(outside.now, commands);
                 }
                 return true;

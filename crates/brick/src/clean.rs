@@ -349,10 +349,8 @@ impl Cleaner {
             sorted: &mut sorted,
         };
         mover.move_records(&mut rest);
-        let is_unreadable = !rest.is_empty();
         let is_needed = mover.sorted.has_drop && mover.segments.has_older(segment, segment);
-        let is_over =
-            next.is_none() && !is_unreadable && !is_needed && !mover.sorted.lacks_baseline;
+        let is_over = next.is_none() && !is_needed && !mover.sorted.lacks_baseline;
         let is_said = is_over && mover.say_of_partitions(segment);
         let moved = replication.log.building_len() - before;
         if moved > 0 {
@@ -366,11 +364,6 @@ impl Cleaner {
             self.note_moved(segment, building, sorted.moves, sorted.kept);
         }
         let segments = &mut *replication.segments;
-        if is_unreadable {
-            // What follows cannot be looked at either, so the segment must stay.
-            segments.mark_damaged(segment);
-            return self.abandon_pass(replication.tables);
-        }
         if is_needed {
             segments.pin(segment);
             return self.abandon_pass(replication.tables);
@@ -385,7 +378,7 @@ impl Cleaner {
         } else {
             DEAD_RATE
         };
-        self.pace.on_read(outside.now, chunk.bytes.len(), rate);
+        self.pace.on_read(outside.now, chunk.records.byte_len(), rate);
         match next {
             Some(_) => {
                 self.state = State::Resting;

@@ -2,7 +2,7 @@ use super::*;
 use crate::accepted::Port;
 use crate::brick::Brick;
 use crate::harness::{Client, HEADER_BYTES, Node};
-use crate::log_chunk::offsets;
+use crate::log_chunk::verified;
 use brickyard_types::record::{self, Header, Kind, flag};
 use brickyard_types::{Durability, Medium, TableAttributes};
 use std::time::Duration;
@@ -401,8 +401,7 @@ fn rate(is_dead: bool) -> u64 {
     let chunk = LogChunk {
         segment,
         from: at.1,
-        bytes: &bytes,
-        offsets: &offsets(HEADER_BYTES, &bytes),
+        records: &verified(HEADER_BYTES, &bytes).0,
         next: Some(HEADER_BYTES + bytes.len() as u32),
         is_damaged: false,
     };

@@ -3,7 +3,7 @@
 use crate::accepted::{Accepted, Port};
 use crate::append::{Append, BatchId};
 use crate::effect::{ControlReply, ControlRequest, Effect, Event};
-use crate::log_chunk::{LogChunk, offsets};
+use crate::log_chunk::{LogChunk, verified};
 use crate::settings::Settings;
 use crate::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -347,14 +347,14 @@ impl Node {
                 let (start, end) = self.logs[at].sealed[&segment];
                 let first = from.max(HEADER_BYTES);
                 let skipped = (first - HEADER_BYTES) as usize;
-                let bytes = self.logs[at].bytes[start + skipped..end].to_vec();
+                let bytes = &self.logs[at].bytes[start + skipped..end];
+                let (records, is_damaged) = verified(first, bytes);
                 self.bricks[at].handle(Event::SegmentChunk(LogChunk {
                     segment,
                     from,
-                    bytes: &bytes,
-                    offsets: &offsets(first, &bytes),
+                    records: &records,
                     next: None,
-                    is_damaged: false,
+                    is_damaged,
                 }));
             }
             Effect::DeleteSegment(segment) => {

@@ -1,8 +1,8 @@
 //! A stretch of a segment, and the records in it.
 //!
-//! In:  whole records, back to back, and where each of them starts. Out: those that are wanted, in log order.
+//! In:  records that were verified where they were read. Out: those that are wanted, in log order.
 
-use brickyard_types::record::{self, Header, Record};
+use brickyard_types::record::{Header, Record, VerifiedRecords};
 use brickyard_types::{Position, SegmentId};
 
 /// Records of a segment, as they were read.
@@ -12,10 +12,8 @@ pub struct LogChunk<'a> {
     pub segment: SegmentId,
     /// Where in it the chunk was asked for.
     pub from: u32,
-    /// Whole records, back to back; damage was skipped and reported by the store.
-    pub bytes: &'a [u8],
-    /// Where in the segment each of them starts: what is no record stands between them.
-    pub offsets: &'a [u32],
+    /// Whole records; what is no record stands between them, and damage was skipped and reported by the store.
+    pub records: &'a VerifiedRecords,
     /// Where to go on; `None`: that was the end.
     pub next: Option<u32>,
     /// The segment has damage: it must not be deleted.
@@ -26,8 +24,9 @@ pub struct LogChunk<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Records<'a> {
     pub(crate) segment: SegmentId,
-    pub(crate) bytes: &'a [u8],
-    pub(crate) offsets: &'a [u32],
+    pub(crate) all: &'a VerifiedRecords,
+    /// So many were taken.
+    pub(crate) taken: usize,
 }
 
 impl<'a> LogChunk<'a> {
@@ -35,19 +34,17 @@ impl<'a> LogChunk<'a> {
     pub(crate) fn records(&self) -> Records<'a> {
         Records {
             segment: self.segment,
-            bytes: self.bytes,
-            offsets: self.offsets,
+            all: self.records,
+            taken: 0,
         }
     }
 }
 
 impl<'a> Records<'a> {
-    /// The next record and where it stands in the log; `None`: there is no more, or none that can be read
-    /// ([`Self::is_empty`] tells them apart).
+    /// The next record and where it stands in the log; `None`: there is no more.
     pub(crate) fn take(&mut self) -> Option<(Position, Record<'a>)> {
-        let offset = *self.offsets.first()?;
-        let record = record::decode(self.bytes).ok()?;
-        self.skip(record.len);
+        let (offset, record) = self.all.get(self.taken)?;
+        self.taken += 1;
         let segment = self.segment;
         Some((Position { segment, offset }, record))
     }
@@ -57,35 +54,25 @@ impl<'a> Records<'a> {
         &mut self,
         is_wanted: impl Fn(&Header) -> bool,
     ) -> Option<(Position, Record<'a>)> {
-        while let Ok(head) = record::decode_header(self.bytes)
-            && head.len <= self.bytes.len()
-            && !is_wanted(&head.header)
+        while let Some(header) = self.all.header(self.taken)
+            && !is_wanted(&header)
         {
-            self.skip(head.len);
+            self.taken += 1;
         }
         self.take()
     }
-
-    fn skip(&mut self, len: usize) {
-        self.bytes = &self.bytes[len..];
-        self.offsets = self.offsets.get(1..).unwrap_or_default();
-    }
-
-    /// Whether all records were taken.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
 }
 
-/// Where records start that stand back to back from `from` on.
+/// The records that stand back to back from `from` on, up to the first one that is damaged; and whether there is one.
 #[cfg(test)]
-pub(crate) fn offsets(from: u32, mut bytes: &[u8]) -> Vec<u32> {
+pub(crate) fn verified(from: u32, mut bytes: &[u8]) -> (VerifiedRecords, bool) {
     let mut at = from;
-    let mut offsets = Vec::new();
-    while let Ok(record) = record::decode(bytes) {
-        offsets.push(at);
-        at += record.len as u32;
-        bytes = &bytes[record.len..];
+    let mut records = VerifiedRecords::default();
+    while let Ok(found) = brickyard_types::record::verify(bytes) {
+        records.push(at, &found);
+        let len = found.record().len;
+        at += len as u32;
+        bytes = &bytes[len..];
     }
-    offsets
+    (records, !bytes.is_empty())
 }

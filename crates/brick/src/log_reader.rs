@@ -74,11 +74,6 @@ impl LogReader {
         true
     }
 
-    /// Something of a segment turned out to be unreadable.
-    pub(crate) fn note_damage(&mut self, segment: SegmentId) {
-        self.damaged.insert(segment);
-    }
-
     /// Where it met damage: what stood there it has not seen.
     pub(crate) fn damaged(&self) -> &BTreeSet<SegmentId> {
         &self.damaged
@@ -88,13 +83,16 @@ impl LogReader {
 #[cfg(test)]
 mod log_reader_test {
     use super::*;
+    use brickyard_types::record::VerifiedRecords;
+    use std::sync::LazyLock;
+
+    static NONE: LazyLock<VerifiedRecords> = LazyLock::new(VerifiedRecords::default);
 
     fn chunk(segment: u32, from: u32, next: Option<u32>) -> LogChunk<'static> {
         LogChunk {
             segment: SegmentId(segment),
             from,
-            bytes: &[],
-            offsets: &[],
+            records: &NONE,
             next,
             is_damaged: false,
         }

@@ -195,14 +195,14 @@ fn say(event: &Event<'_>) -> ReportText {
             value: Err(_),
         } => format!("read {token}: no"),
         Event::SegmentChunk(LogChunk {
-            bytes,
+            records,
             next,
             is_damaged,
             ..
         }) => {
             format!(
                 "chunk of {} bytes, next {next:?}, damaged {is_damaged}",
-                bytes.len()
+                records.byte_len()
             )
         }
         other => format!("{other:?}"),

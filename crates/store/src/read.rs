@@ -16,13 +16,18 @@ use crate::file_name;
 use crate::segment::footer;
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
-use brickyard_types::record::{self, DecodeError, HEADER_BYTES, Header, Kind, Record};
+use brickyard_types::record::{
+    self, DecodeError, HEADER_BYTES, Header, Kind, Record, VerifiedRecords,
+};
 use brickyard_types::{Op, PartitionId, Position, SegmentId, UnixMillis, View};
 use std::io;
 use std::ops::Range;
 
 /// Bytes that a request id, an origin, a committed op and a short outcome add to a record.
 const EXTRAS_BYTES: usize = 36;
+
+/// The last record of a chunk may go so far beyond the chunk's bytes and is still read together with the others.
+const OVERHANG_BYTES: usize = 4096;
 
 /// What is wanted, and from where.
 #[derive(Clone, Copy, Debug)]
@@ -59,10 +64,8 @@ pub struct ReadValue {
 pub struct Chunk {
     /// Which segment.
     pub segment: SegmentId,
-    /// Bytes of the records, back to back.
-    bytes: Vec<u8>,
-    /// Offset in the segment, start in `bytes` and length of each record.
-    spans: Vec<(u32, usize, usize)>,
+    /// The records, in order. Marks and damage stand between them.
+    pub records: VerifiedRecords,
     /// Where to go on; `None`: that was the last.
     pub next: Option<u32>,
     /// What could not be read. A segment with damage must not be deleted.
@@ -71,38 +74,11 @@ pub struct Chunk {
 
 impl Chunk {
     /// The records, in order.
-    ///
-    /// They were verified when the chunk was read and are verified again here: cheap beside the
-    /// move between threads, and it keeps the decoder the only way to a record.
     pub fn records(&self) -> impl Iterator<Item = (Position, Record<'_>)> {
-        self.spans.iter().filter_map(|(offset, start, len)| {
-            let record = record::decode(&self.bytes[*start..*start + *len]).ok()?;
-            let position = Position {
-                segment: self.segment,
-                offset: *offset,
-            };
-            Some((position, record))
+        self.records.iter().map(|(offset, record)| {
+            let segment = self.segment;
+            (Position { segment, offset }, record)
         })
-    }
-
-    /// The records' bytes, back to back as a batch is, and where in the segment each of them starts: marks
-    /// and damage stand between them.
-    #[must_use]
-    pub fn into_parts(self) -> (Vec<u8>, Vec<u32>) {
-        let offsets = self.spans.iter().map(|(offset, ..)| *offset).collect();
-        (self.bytes, offsets)
-    }
-
-    /// How many records there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
     }
 }
 
@@ -220,8 +196,7 @@ impl<D: Disk> Reader<D> {
     ) -> io::Result<Chunk> {
         let mut chunk = Chunk {
             segment,
-            bytes: Vec::new(),
-            spans: Vec::new(),
+            records: VerifiedRecords::default(),
             next: None,
             damages: Vec::new(),
         };
@@ -242,14 +217,11 @@ impl<D: Disk> Reader<D> {
                 &footer::read(file, segment, file_len)?,
             )
         }
+        .reading(bytes_max.saturating_add(OVERHANG_BYTES))
         .with_buffer(buffer);
-        chunk.bytes.reserve(bytes_max);
-        while let Some(found) = scanner.next()? {
+        chunk.records = VerifiedRecords::with_capacity(bytes_max + OVERHANG_BYTES);
+        while let Some(found) = scanner.next_into(Some(&mut chunk.records))? {
             match found {
-                Found::Record { offset, raw, .. } => {
-                    chunk.spans.push((offset, chunk.bytes.len(), raw.len()));
-                    chunk.bytes.extend_from_slice(raw);
-                }
                 Found::Damage(unreadable) | Found::Tail(unreadable) => chunk.damages.push(Damage {
                     segment,
                     offset: unreadable.offset,
@@ -260,9 +232,12 @@ impl<D: Disk> Reader<D> {
                         .known
                         .map_or(Tainted::All, |(partition, op)| Tainted::Op(partition, op)),
                 }),
-                Found::Synced(_) | Found::End { .. } | Found::Footer { .. } => {}
+                Found::Record { .. }
+                | Found::Synced(_)
+                | Found::End { .. }
+                | Found::Footer { .. } => {}
             }
-            if chunk.bytes.len() >= bytes_max {
+            if chunk.records.byte_len() >= bytes_max {
                 let next = scanner.offset();
                 assert!(next > from, "a chunk from {from} goes on at {next}");
                 chunk.next = Some(next);

@@ -183,7 +183,7 @@ fn chunks_cover_a_segment_once_in_order() {
                 .scan_chunk(SegmentId(2), from, bytes_max, written)
                 .unwrap();
             assert!(chunk.damages.is_empty());
-            assert_eq!(chunk.records().count(), chunk.len());
+            assert_eq!(chunk.records().count(), chunk.records.len());
             seen.extend(chunk.records().map(|(position, _)| position));
             match chunk.next {
                 Some(next) => from = next,
@@ -232,13 +232,16 @@ fn active_segment_is_read_up_to_what_is_written() {
         let chunk = (log.ends.reader)
             .scan_chunk(SegmentId(1), 0, 1 << 20, written)
             .unwrap();
-        assert_eq!((chunk.len(), chunk.next), (1, None), "{len} bytes");
+        assert_eq!((chunk.records.len(), chunk.next), (1, None), "{len} bytes");
         assert!(chunk.damages.is_empty(), "{len} bytes");
         let behind = written.offset;
         let chunk = (log.ends.reader)
             .scan_chunk(SegmentId(1), behind, 1 << 20, written)
             .unwrap();
-        assert!(chunk.is_empty() && chunk.damages.is_empty(), "{len} bytes");
+        assert!(
+            chunk.records.is_empty() && chunk.damages.is_empty(),
+            "{len} bytes"
+        );
     }
     disk.put("000001.seg", &sound);
     // What rots before that is damage in the active segment too.
@@ -246,7 +249,7 @@ fn active_segment_is_read_up_to_what_is_written() {
     let chunk = (log.ends.reader)
         .scan_chunk(SegmentId(1), 0, 1 << 20, written)
         .unwrap();
-    assert_eq!((chunk.len(), chunk.damages.len()), (0, 1));
+    assert_eq!((chunk.records.len(), chunk.damages.len()), (0, 1));
 }
 
 #[test]
@@ -256,7 +259,7 @@ fn segment_in_which_nothing_is_written_yet_is_empty() {
     let chunk = (log.ends.reader)
         .scan_chunk(SegmentId(2), 0, 1 << 20, written)
         .unwrap();
-    assert!(chunk.is_empty() && chunk.damages.is_empty() && chunk.next.is_none());
+    assert!(chunk.records.is_empty() && chunk.damages.is_empty() && chunk.next.is_none());
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn segment_that_is_full_and_not_sealed_yet_is_read_to_its_end() {
         .scan_chunk(SegmentId(1), 0, 1 << 20, written)
         .unwrap();
     let expected = positions.iter().filter(|it| it.segment == SegmentId(1));
-    assert_eq!(chunk.len(), expected.count());
+    assert_eq!(chunk.records.len(), expected.count());
     assert!(chunk.damages.is_empty());
 }
 

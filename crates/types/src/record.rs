@@ -1,7 +1,7 @@
 //! The log record: what one operation on one partition looks like on disk and between bricks.
 //!
 //! In:  [`Header`] and the parts of the body. Out: bytes ([`encode`]), or a checked [`Record`]
-//! ([`decode`]).
+//! ([`decode`]); [`VerifiedRecords`] carry that they were checked.
 //!
 //! Invariants:
 //! - The header has a checksum of its own, so that damage in a body is still attributed to its
@@ -29,6 +29,10 @@
 //! A batch's key is empty and its value is a run of entries, each
 //! `kind u8, flags u8, key_len u16, value_len u32, expires_at_ms u64, key, value`. A batch without entries and
 //! with a request id says that the request was executed and changed nothing.
+
+mod verified;
+
+pub use verified::{Verified, VerifiedRecords, verify};
 
 use crate::{Op, PartitionId, SegmentId, TableId, UnixMillis, View};
 
@@ -334,20 +338,11 @@ pub fn encode_entry(out: &mut Vec<u8>, entry: &BatchEntry<'_>) {
 /// [`DecodeError`]; `bytes` may come from a damaged disk or another machine and is believed in
 /// nothing that no checksum covers.
 pub fn decode(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
-    let head = decode_header(bytes)?;
-    let Some(body) = bytes.get(HEADER_BYTES..head.len) else {
-        return Err(DecodeError::Short { need: head.len });
-    };
-    let got = crc32fast::hash(body);
-    if got != head.body_crc {
-        return Err(DecodeError::Body {
-            partition: head.header.partition,
-            op: head.header.op,
-            len: head.len,
-            expected: head.body_crc,
-            got,
-        });
-    }
+    verify(bytes).map(|verified| verified.record())
+}
+
+/// Reads what stands behind a record's header, whose checksum matched as the header's own did.
+fn read_body<'a>(head: &CheckedHeader, body: &'a [u8]) -> Result<Record<'a>, DecodeError> {
     let mut header = head.header;
     let mut rest = body;
     if header.flags & flag::REQUEST_ID != 0 {
@@ -415,14 +410,20 @@ pub fn decode_header(bytes: &[u8]) -> Result<CheckedHeader, DecodeError> {
     let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
         return Err(DecodeError::Short { need: HEADER_BYTES });
     };
-    let u32_at =
-        |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-    let u64_at = |at: usize| u64::from(u32_at(at)) | (u64::from(u32_at(at + 4)) << 32);
-    let expected = u32_at(0);
+    let [a, b, c, d, ..] = *bytes;
+    let expected = u32::from_le_bytes([a, b, c, d]);
     let got = crc32fast::hash(&bytes[4..]);
     if got != expected {
         return Err(DecodeError::Header { expected, got });
     }
+    read_header(bytes)
+}
+
+/// Reads a header whose checksum matched.
+fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<CheckedHeader, DecodeError> {
+    let u32_at =
+        |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let u64_at = |at: usize| u64::from(u32_at(at)) | (u64::from(u32_at(at + 4)) << 32);
     let kind = Kind::from_byte(bytes[12]).ok_or(DecodeError::Field { what: "kind" })?;
     let flags = bytes[13];
     if flags & !flag::ALL != 0 {

@@ -3,7 +3,7 @@
 use crate::append::Append;
 use crate::effect::{ColdRead, Event};
 use crate::harness::HEADER_BYTES;
-use crate::log_chunk::{LogChunk, offsets};
+use crate::log_chunk::{LogChunk, verified};
 use crate::{Brick, LogDamage, LogRecord, LogReplay, hinted};
 use brickyard_types::record::{self, Header, Record};
 use brickyard_types::{PartitionId, Position, SegmentId};
@@ -221,17 +221,15 @@ impl Disk {
         }
         if let Some((segment, from)) = self.chunks.pop_front() {
             let is_damaged = self.damaged.contains(&segment);
-            let mut bytes = self.segments[&segment].clone();
-            if is_damaged {
-                bytes.clear();
-            }
+            let bytes = &self.segments[&segment][..];
+            let bytes = if is_damaged { &[] } else { bytes };
+            let (records, has_more) = verified(HEADER_BYTES, bytes);
             brick.handle(Event::SegmentChunk(LogChunk {
                 segment,
                 from,
-                bytes: &bytes,
-                offsets: &offsets(HEADER_BYTES, &bytes),
+                records: &records,
                 next: None,
-                is_damaged,
+                is_damaged: is_damaged || has_more,
             }));
         }
     }

@@ -122,7 +122,7 @@ impl Offline {
         while let Some((position, record)) = rest.take_of(|header| header.table == walk.table) {
             fold.on_record(&mut ground, &LogRecord::Whole { record, position });
         }
-        if chunk.is_damaged || !rest.is_empty() {
+        if chunk.is_damaged {
             // Nobody knows whose the records were.
             let end = Position {
                 segment,

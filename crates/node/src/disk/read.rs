@@ -3,6 +3,7 @@
 
 use brickyard_brick::{ColdRead, Event, LogChunk};
 use brickyard_store::{Disk, ReadRequest, Reader};
+use brickyard_types::record::VerifiedRecords;
 use brickyard_types::{Position, SegmentId};
 use std::ops::Range;
 
@@ -40,10 +41,8 @@ pub enum ReadReport {
         segment: SegmentId,
         /// Where the chunk starts.
         from: u32,
-        /// The records, back to back.
-        bytes: Vec<u8>,
-        /// Where in the segment each of them starts.
-        offsets: Vec<u32>,
+        /// The records.
+        records: VerifiedRecords,
         /// Where to go on.
         next: Option<u32>,
         /// The segment has damage.
@@ -90,14 +89,11 @@ impl<D: Disk> Reading<D> {
                 for damage in &chunk.damages {
                     tracing::error!(%damage, "the log is damaged; the segment is kept");
                 }
-                let next = chunk.next;
-                let (bytes, offsets) = chunk.into_parts();
                 ReadReport::Chunk {
                     segment,
                     from,
-                    bytes,
-                    offsets,
-                    next,
+                    records: chunk.records,
+                    next: chunk.next,
                     is_damaged,
                 }
             }
@@ -107,8 +103,7 @@ impl<D: Disk> Reading<D> {
                 ReadReport::Chunk {
                     segment,
                     from,
-                    bytes: Vec::new(),
-                    offsets: Vec::new(),
+                    records: VerifiedRecords::default(),
                     next: None,
                     is_damaged: true,
                 }
@@ -157,16 +152,14 @@ impl ReadReport {
             Self::Chunk {
                 segment,
                 from,
-                bytes,
-                offsets,
+                records,
                 next,
                 is_damaged,
             } => {
                 handle(Event::SegmentChunk(LogChunk {
                     segment: *segment,
                     from: *from,
-                    bytes,
-                    offsets,
+                    records,
                     next: *next,
                     is_damaged: *is_damaged,
                 }));

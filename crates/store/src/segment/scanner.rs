@@ -16,13 +16,15 @@ use super::footer::{FOOTER_MAGIC, FooterState};
 use super::mark::{MARK_BYTES, MARK_KIND_MIN, Mark};
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::disk::DiskFile;
-use brickyard_types::record::{self, DecodeError, HEADER_BYTES, Header, Record, flag};
+use brickyard_types::record::{
+    self, DecodeError, HEADER_BYTES, Header, Record, VerifiedRecords, flag,
+};
 use brickyard_types::{Op, PartitionId, Position};
 use std::io;
 
-/// Bytes asked of the disk at once: large enough that the calls cost nothing beside the checksums,
-/// small enough to stay in the cache of one core.
-const CHUNK_BYTES: usize = 512 * 1024;
+/// Bytes asked of the disk at once, unless a scan is said to be shorter: large enough that the calls cost nothing beside
+/// the checksums, small enough to stay in the cache of one core.
+const READ_BYTES: usize = 512 * 1024;
 
 /// One stretch of a segment.
 #[derive(Debug)]
@@ -82,6 +84,8 @@ pub(crate) struct Scanner<'f, F> {
     /// Partitions that the footer names, ascending; `None`: there is no footer to believe.
     partitions: Option<Vec<PartitionId>>,
     is_sealed: bool,
+    /// Bytes asked of the disk at once.
+    read_bytes: usize,
     /// File bytes `buffer_start..buffer_start + filled`.
     buffer: Vec<u8>,
     buffer_start: u64,
@@ -97,6 +101,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             end,
             partitions: None,
             is_sealed: false,
+            read_bytes: READ_BYTES,
             buffer: Vec::new(),
             buffer_start: 0,
             filled: 0,
@@ -133,6 +138,12 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
         self
     }
 
+    /// Asks so many bytes of the disk at once: who wants no more than that shall not wait for more.
+    pub(crate) fn reading(mut self, bytes: usize) -> Self {
+        self.read_bytes = bytes.min(READ_BYTES);
+        self
+    }
+
     /// Gives the buffer back.
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         self.buffer
@@ -145,12 +156,20 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
 
     /// The next stretch; `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<Found<'_>>> {
+        self.next_into(None)
+    }
+
+    /// The same, and a record is also put there.
+    pub(crate) fn next_into(
+        &mut self,
+        verified: Option<&mut VerifiedRecords>,
+    ) -> io::Result<Option<Found<'_>>> {
         if self.offset >= self.end {
             return Ok(None);
         }
         let start = self.offset;
         let offset = start as u32;
-        match self.classify(start)? {
+        match self.classify(start, verified)? {
             Stretch::Record {
                 header,
                 key_len,
@@ -231,15 +250,23 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
         }
     }
 
-    /// What stands at `offset`; leaves all of it in the buffer if it is a record.
-    fn classify(&mut self, offset: u64) -> io::Result<Stretch> {
+    /// What stands at `offset`; leaves all of it in the buffer if it is a record, and puts that there.
+    fn classify(
+        &mut self,
+        offset: u64,
+        verified: Option<&mut VerifiedRecords>,
+    ) -> io::Result<Stretch> {
         let mut need = HEADER_BYTES;
         loop {
             let available = self.fill(offset, need)?;
             let at = (offset - self.buffer_start) as usize;
             let bytes = &self.buffer[at..at + available];
-            let cause = match record::decode(bytes) {
-                Ok(record) => {
+            let cause = match record::verify(bytes) {
+                Ok(found) => {
+                    let record = found.record();
+                    if let Some(verified) = verified {
+                        verified.push(offset as u32, &found);
+                    }
                     return Ok(Stretch::Record {
                         header: record.header,
                         key_len: record.key.len(),
@@ -299,7 +326,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 continue;
             };
             offset += skip;
-            match self.classify(offset)? {
+            match self.classify(offset, None)? {
                 Stretch::Record { header, .. } if self.may_have(header.partition) => {
                     return Ok(Some(offset));
                 }
@@ -338,7 +365,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
         self.buffer.copy_within(skip..self.filled, 0);
         self.buffer_start = offset;
         let want = need
-            .max(CHUNK_BYTES)
+            .max(self.read_bytes)
             .min(usize::try_from(remaining).unwrap_or(usize::MAX));
         if self.buffer.len() < want {
             self.buffer.resize(want, 0);

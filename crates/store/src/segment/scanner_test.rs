@@ -94,8 +94,8 @@ fn record_inside_a_value_is_not_taken_for_one_of_the_log() {
 #[test]
 fn record_larger_than_the_buffer_is_read_whole() {
     let bytes = [
-        put(1, 1, b"a", &vec![1; 3 * CHUNK_BYTES]),
-        put(1, 2, b"a", &vec![1; CHUNK_BYTES - 40]),
+        put(1, 1, b"a", &vec![1; 3 * READ_BYTES]),
+        put(1, 2, b"a", &vec![1; READ_BYTES - 40]),
         put(1, 3, b"a", b""),
     ]
     .concat();
@@ -104,7 +104,7 @@ fn record_larger_than_the_buffer_is_read_whole() {
     // Damaged, so that the search slides over all of it.
     let mut damaged = bytes.clone();
     damaged[3] ^= 1;
-    let first = 49 + 3 * CHUNK_BYTES;
+    let first = 49 + 3 * READ_BYTES;
     assert_eq!(scan(&damaged, None)[0], format!("damage 0+{first} None"));
 }
 
@@ -172,6 +172,44 @@ fn outcome_is_what_the_record_has() {
         panic!("no record");
     };
     assert_eq!(record.outcome, Some(&b"outcome"[..]));
+}
+
+#[test]
+fn scan_that_is_to_be_short_reads_no_more_at_once() {
+    let ops = 1..=40;
+    let bytes: Vec<u8> = ops.flat_map(|op| put(1, op, b"key", &[7; 100])).collect();
+    let disk = MemDisk::new(1);
+    disk.put("f", &bytes);
+    let file = disk.open("f", Access::Read).unwrap();
+    let mut scanner = Scanner::active(&file, 0, bytes.len() as u64).reading(1000);
+    let (mut records, mut held_max) = (0, 0);
+    while scanner.next().unwrap().is_some() {
+        records += 1;
+        held_max = held_max.max(scanner.filled);
+    }
+    assert_eq!((records, held_max), (40, 1000));
+}
+
+#[test]
+fn only_records_are_put_there_and_each_once() {
+    let mark = Mark::Synced(Position {
+        segment: brickyard_types::SegmentId(1),
+        offset: 51,
+    });
+    let [first, second, third] = [1, 2, 3].map(|op| put(1, op, b"key", b"value"));
+    let mut damaged = second.clone();
+    // So that what comes next is searched for, and found twice.
+    damaged[0] ^= 1;
+    let bytes = [&first[..], &mark.encode(), &damaged, &third].concat();
+    let disk = MemDisk::new(1);
+    disk.put("f", &bytes);
+    let file = disk.open("f", Access::Read).unwrap();
+    let mut scanner = Scanner::active(&file, 0, bytes.len() as u64);
+    let mut verified = VerifiedRecords::default();
+    while scanner.next_into(Some(&mut verified)).unwrap().is_some() {}
+    let found: Vec<_> = verified.iter().map(|(at, it)| (at, it.header.op)).collect();
+    let at = (bytes.len() - third.len()) as u32;
+    assert_eq!(found, [(0, Op(1)), (at, Op(3))]);
 }
 
 /// A seal that was under way ends what can be read, also behind damage.
