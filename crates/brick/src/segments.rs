@@ -136,6 +136,11 @@ impl Segments {
         self.active
     }
 
+    /// Bytes of a full one.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
+    }
+
     /// Bytes of the sealed ones.
     pub(crate) fn bytes(&self) -> u64 {
         self.sealed.values().map(|segment| segment.bytes).sum()
@@ -157,6 +162,18 @@ impl Segments {
         self.sealed.range(..=upto).any(|(id, _)| *id != except)
     }
 
+    /// By how many bytes the log is longer than what it holds is worth; nothing is cleaned while it is not. On a full disk
+    /// that is any length: whatever gains something is cleaned, however little the log holds.
+    pub(crate) fn excess(&self, usage: &BTreeMap<SegmentId, Usage>, now: Instant) -> u64 {
+        if self.health.is_pressed(now) {
+            return u64::MAX;
+        }
+        let live = self.sealed.keys().filter_map(|id| usage.get(id));
+        let live: u64 = live.map(|usage| usage.live).sum();
+        let wanted = live.saturating_mul(100) / LIVE_PERCENT_WANTED;
+        (self.bytes()).saturating_sub(wanted.max(self.segment_bytes))
+    }
+
     /// The segment whose cleaning pays most, by LFS's cost-benefit: free space gained times age,
     /// over the cost of reading and moving. Only those below `before` are looked at.
     ///
@@ -169,14 +186,10 @@ impl Segments {
         cleaned: u64,
         now: Instant,
     ) -> Option<SegmentId> {
-        let bytes = self.bytes();
-        let of = |id: &SegmentId| usage.get(id).copied().unwrap_or_default();
-        let live_bytes: u64 = self.sealed.keys().map(|id| of(id).live).sum();
-        let is_fine = bytes <= self.segment_bytes || live_bytes * 100 > bytes * LIVE_PERCENT_WANTED;
-        // On a full disk whatever gains something is cleaned, however little the log holds.
-        if is_fine && !self.health.is_pressed(now) {
+        if self.excess(usage, now) == 0 {
             return None;
         }
+        let of = |id: &SegmentId| usage.get(id).copied().unwrap_or_default();
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
         let candidates = self.sealed.range(..before).filter(|(id, segment)| {
             let is_free = !segment.is_pinned || !self.has_older(**id, **id);
@@ -252,6 +265,44 @@ mod segments_test {
     fn emptiest_old_segment_is_picked() {
         let segments = segments(&[100, 100, 100]);
         assert_eq!(pick(&segments, &live(&[70, 30, 30])), Some(SegmentId(2)));
+    }
+
+    #[test]
+    fn what_is_dead_in_an_old_segment_is_worth_more_than_in_a_young_one() {
+        // The youngest has least live, but what is left of it dies soon; the oldest has settled.
+        let segments = segments(&[100, 100, 100, 100]);
+        assert_eq!(
+            pick(&segments, &live(&[60, 70, 40, 20])),
+            Some(SegmentId(1))
+        );
+    }
+
+    #[test]
+    fn young_segment_that_is_nearly_dead_goes_before_an_old_one_that_is_not() {
+        let segments = segments(&[100, 100, 100]);
+        assert_eq!(pick(&segments, &live(&[75, 60, 10])), Some(SegmentId(3)));
+    }
+
+    #[test]
+    fn log_is_too_long_by_what_is_beyond_twice_its_live_bytes_and_a_full_segment() {
+        let excess = |mebibytes: &[u64], live_mebibytes: &[u64]| {
+            let segments = segments(mebibytes);
+            segments.excess(&live(live_mebibytes), Instant(0)) / MIB
+        };
+        assert_eq!(excess(&[100, 100, 100], &[50, 40, 30]), 60);
+        assert_eq!(excess(&[100, 100, 100], &[50, 50, 50]), 0);
+        assert_eq!(excess(&[100, 100, 100], &[10, 10, 0]), 300 - 64);
+        assert_eq!(excess(&[64], &[0]), 0);
+    }
+
+    #[test]
+    fn any_log_is_too_long_for_a_full_disk() {
+        let mut segments = segments(&[10, 10]);
+        let usage = live(&[9, 7]);
+        assert_eq!(pick(&segments, &usage), None);
+        segments.health.on_refused(Instant(0), "full".to_owned());
+        assert_eq!(segments.excess(&usage, Instant(0)), u64::MAX);
+        assert_eq!(pick(&segments, &usage), Some(SegmentId(2)));
     }
 
     #[test]

@@ -86,6 +86,16 @@ impl Mover<'_> {
 
     /// Appends what is live of a record again.
     fn move_record(&mut self, read: &Read<'_>) {
+        let partition = read.record.header.partition;
+        if self.tables.is_here(partition) {
+            self.move_record_of(read, &[partition]);
+        } else {
+            self.move_record_of(read, &self.tables.children(partition));
+        }
+    }
+
+    /// The same of a record whose partition became these.
+    fn move_record_of(&mut self, read: &Read<'_>, children: &[PartitionId]) {
         let Read {
             position,
             ref record,
@@ -97,7 +107,6 @@ impl Mover<'_> {
         let tells = matches!(header.kind, Kind::ViewStart | Kind::Cut | Kind::Baseline);
         let is_half = || self.tables.catalog().merged(header.partition).is_some();
         self.sorted.has_drop |= header.kind == Kind::Drop || tells && is_half();
-        let children = self.tables.children(header.partition);
         let level = (u64::from(header.view.0), header.op.0);
         for child in children.iter().filter(|it| self.tables.is_here(**it)) {
             match self.pass.baselines.entry(*child) {
@@ -114,7 +123,7 @@ impl Mover<'_> {
         let Some(table) = self.tables.index_of(header.table) else {
             return;
         };
-        for child in &children {
+        for child in children {
             self.move_id(table, *child, record);
         }
         match header.kind {
@@ -144,9 +153,9 @@ impl Mover<'_> {
                 self.move_tombstone(table, segment, &header, record.key);
             }
             Kind::Clear => {
-                let (wider, own): (Vec<_>, Vec<_>) = children
-                    .into_iter()
-                    .partition(|child| self.tables.is_wider(*child, header.partition));
+                let (wider, own): (Vec<PartitionId>, Vec<_>) = children
+                    .iter()
+                    .partition(|child| self.tables.is_wider(**child, header.partition));
                 for partition in own {
                     let header = Header {
                         partition,
@@ -162,7 +171,7 @@ impl Mover<'_> {
             Kind::ViewStart | Kind::Cut | Kind::Baseline | Kind::Drop => {}
             Kind::Watermark => {
                 for child in children {
-                    self.move_watermark(table, child, &header, segment);
+                    self.move_watermark(table, *child, &header, segment);
                 }
             }
         }
