@@ -13,7 +13,7 @@ use crate::damage::{Damage, Part, Tainted};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::ReadError;
 use crate::file_name;
-use crate::segment::footer;
+use crate::segment::footer::{self, FooterState};
 use crate::segment::header::SEGMENT_HEADER_BYTES;
 use crate::segment::scanner::{Found, Scanner};
 use brickyard_types::record::{
@@ -89,6 +89,8 @@ pub struct Reader<D: Disk> {
     files: Vec<(SegmentId, D::File)>,
     files_max: usize,
     scan_buffer: Vec<u8>,
+    /// Of the sealed segment that was scanned last, which does not change: it is long where there are many partitions.
+    footer: Option<(SegmentId, FooterState)>,
 }
 
 impl<D: Disk> Reader<D> {
@@ -100,6 +102,7 @@ impl<D: Disk> Reader<D> {
             files: Vec::new(),
             files_max: config.files_open_max.max(1),
             scan_buffer: Vec::new(),
+            footer: None,
         }
     }
 
@@ -204,18 +207,22 @@ impl<D: Disk> Reader<D> {
             return Ok(chunk);
         }
         let buffer = std::mem::take(&mut self.scan_buffer);
+        // A pass that goes on; one that begins looks again.
+        let known = self.footer.take().filter(|it| from > 0 && it.0 == segment);
         let file = self.file(segment)?;
         let file_len = file.byte_len()?;
         let start = u64::from(from).max(SEGMENT_HEADER_BYTES as u64);
+        let mut sealed = None;
         let mut scanner = if segment == written.segment {
             Scanner::active(file, start, file_len.min(u64::from(written.offset)))
         } else {
-            Scanner::of(
-                file,
-                start,
-                file_len,
-                &footer::read(file, segment, file_len)?,
-            )
+            let footer = match known {
+                Some((_, footer)) => footer,
+                None => footer::read(file, segment, file_len)?,
+            };
+            let scanner = Scanner::of(file, start, file_len, &footer);
+            sealed = footer.sound().is_some().then_some((segment, footer));
+            scanner
         }
         .reading(bytes_max.saturating_add(OVERHANG_BYTES))
         .with_buffer(buffer);
@@ -245,6 +252,7 @@ impl<D: Disk> Reader<D> {
             }
         }
         self.scan_buffer = scanner.into_buffer();
+        self.footer = sealed;
         Ok(chunk)
     }
 
