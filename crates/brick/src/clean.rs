@@ -12,8 +12,8 @@
 //!   `tombstones reach down to the watermark`).
 //! - A pass frees more than it writes: what it would only move is counted as such (`retained`), and what is said of a whole
 //!   partition it says once, or not at all where a later segment says it. So an idle log comes to rest.
-//! - Work a turn is bounded by a chunk, and chunks come at even distances, closer the longer the log is (`pace`). A
-//!   segment with nothing live in it moves next to nothing: it is read faster, and the next one while it waits for the sync.
+//! - Work a turn is bounded by a chunk, and chunks come at even distances (`pace`). A segment with nothing
+//!   live in it moves next to nothing: it is read faster, and the next one while it waits for the sync.
 
 mod pace;
 mod records;
@@ -33,17 +33,17 @@ use crate::tables::{AHEAD, Tables};
 use brickyard_types::record::Header;
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use hashbrown::HashSet;
-use pace::{DEAD, MOVING, Pace};
+use pace::{DEAD_RATE, MOVING_RATE, Pace};
 use records::Mover;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::time::Duration;
 
 /// Bytes of a segment that are looked at in one turn.
-const CHUNK_BYTES: u32 = 32 * 1024;
+const CHUNK_BYTES: u32 = 128 * 1024;
 
 /// Bytes of a segment without anything live that are looked at in one turn.
-const DEAD_CHUNK_BYTES: u32 = 64 * 1024;
+const DEAD_CHUNK_BYTES: u32 = 256 * 1024;
 
 /// Ticks to wait after the log refused what was moved.
 const BACK_OFF_TICKS: u32 = 5;
@@ -249,21 +249,9 @@ impl Cleaner {
             self.back_off -= 1;
             return;
         }
-        match self.state {
-            State::Idle => self.begin(replication, outside, permit, false),
-            State::Reading | State::Resting => {
-                let usage =
-                    segment_usage(replication.tables, replication.segments, replication.unix);
-                self.heed(replication.segments, &usage, outside.now);
-            }
-            State::Syncing { .. } => {}
+        if matches!(self.state, State::Idle) {
+            self.begin(replication, outside, permit, false);
         }
-    }
-
-    /// Reads as fast as the log needs.
-    fn heed(&mut self, segments: &Segments, usage: &BTreeMap<SegmentId, Usage>, now: Instant) {
-        let excess = segments.excess(usage, now);
-        self.pace.heed(excess, segments.segment_bytes());
     }
 
     /// When it goes on, if it is too early for that.
@@ -293,7 +281,6 @@ impl Cleaner {
         // A segment with operations that have not committed is not ready.
         let before = replication.log.oldest_pending_segment();
         let usage = segment_usage(replication.tables, segments, replication.unix);
-        self.heed(segments, &usage, outside.now);
         let picked = segments.pick(&usage, before, self.cleaned, outside.now);
         let Some(segment) = picked else {
             return;
@@ -387,12 +374,13 @@ impl Cleaner {
             segments.leave_until(segment, until);
             return self.abandon_pass(replication.tables);
         }
-        let rates = if moved > 0 || !self.pass.is_dead {
-            MOVING
+        let rate = if moved > 0 || !self.pass.is_dead {
+            MOVING_RATE
         } else {
-            DEAD
+            DEAD_RATE
         };
-        (self.pace).on_read(outside.now, chunk.records.byte_len(), rates);
+        self.pace
+            .on_read(outside.now, chunk.records.byte_len(), rate);
         match next {
             Some(_) => {
                 self.state = State::Resting;

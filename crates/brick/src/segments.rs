@@ -136,11 +136,6 @@ impl Segments {
         self.active
     }
 
-    /// Bytes of a full one.
-    pub(crate) fn segment_bytes(&self) -> u64 {
-        self.segment_bytes
-    }
-
     /// Bytes of the sealed ones.
     pub(crate) fn bytes(&self) -> u64 {
         self.sealed.values().map(|segment| segment.bytes).sum()
