@@ -119,7 +119,7 @@ impl BrickThread {
             is_open: false,
             accepted: Vec::new(),
         };
-        let ring = self.has_ring.then(|| Ring::new());
+        let ring = self.has_ring.then(Ring::new);
         let ring = ring.and_then(|made| {
             let refused = |error| tracing::warn!(brick = self.index, %error, "no io_uring");
             made.map_err(refused).ok()
