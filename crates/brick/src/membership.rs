@@ -11,13 +11,12 @@
 
 use crate::append::BatchId;
 use crate::groups::{names, of_nobody, take_in};
-use crate::memory::{Room, memory_max};
 use crate::offline::Offline;
 use crate::outside::Outside;
 use crate::pending_split::{PendingSplits, has_other_leaves, take_apart};
 use crate::replica::Replication;
 use crate::stats::TableStats;
-use crate::tables::{Availability, TableState, Unloaded, storage};
+use crate::tables::{Availability, Room, TableState, Unloaded, memory_max, storage};
 use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::{Group, TableMap};
 use brickyard_table::TableData;

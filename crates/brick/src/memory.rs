@@ -13,9 +13,9 @@
 use crate::core::Core;
 use crate::expire::{Leaving, remove};
 use crate::log::Log;
-use crate::output::{CommitDependency, Frontier, Meets};
-use crate::tables::TableState;
-use brickyard_types::{Eviction, Medium, TableAttributes};
+use crate::output::Meets;
+use crate::tables::{TableState, evicts};
+use brickyard_types::Medium;
 
 /// Records that the eviction hand passes at a time.
 const STEP: usize = 8;
@@ -27,56 +27,10 @@ const RECORDS_PER_WRITE: usize = 64;
 /// Records that it passes for a table between two batches.
 const RECORDS_PER_BATCH: usize = 2_048;
 
-/// How much of a table may be in memory, and what is on its way out of it.
-#[derive(Debug, Default)]
-pub(crate) struct Room {
-    /// Removals that were prepared and not applied, by what they commit by, and the bytes that each frees.
-    leaving: Vec<(CommitDependency, usize)>,
-    /// The sum of those bytes.
-    leaving_bytes: usize,
-    /// How far the log was when they were looked through.
-    looked_at: Frontier,
-}
-
-impl Room {
-    fn add(&mut self, dependency: CommitDependency, bytes: usize) {
-        self.leaving.push((dependency, bytes));
-        self.leaving_bytes += bytes;
-    }
-
-    /// Forgets removals that were applied, or of which nobody knows whether they will be.
-    fn look_through(&mut self, log: &Log) {
-        if self.leaving.is_empty() || self.looked_at == log.frontier() {
-            return;
-        }
-        self.looked_at = log.frontier();
-        self.leaving
-            .retain(|(dependency, _)| !log.meets(*dependency));
-        self.leaving_bytes = self.leaving.iter().map(|(_, bytes)| bytes).sum();
-    }
-
-    /// The table's records are gone, and what was to leave with them.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
-}
-
-/// One brick's part of a table's bound, of as many as the node has.
-pub(crate) fn memory_max(attributes: &TableAttributes, bricks: u32) -> Option<usize> {
-    assert!(bricks > 0, "a node has bricks");
-    let all = attributes.maxmemory?;
-    Some(usize::try_from(all / u64::from(bricks)).unwrap_or(usize::MAX))
-}
-
-/// Whether the table ever makes room by itself, so that it must know what was used lately.
-pub(crate) fn evicts(attributes: &TableAttributes) -> bool {
-    attributes.medium == Medium::Disk || attributes.evict == Eviction::Lru
-}
-
 /// Bytes that the table will hold when all that is prepared has been applied.
 fn expected(state: &TableState, log: &Log, table: usize) -> usize {
     let more = log.prepared_bytes(table);
-    (state.table.memory_live() + more).saturating_sub(state.room.leaving_bytes)
+    (state.table.memory_live() + more).saturating_sub(state.room.leaving_bytes())
 }
 
 /// Whether a write of so many bytes is taken: it fits, or room was made for it. A `disk` table takes every one: its bound is

@@ -15,12 +15,14 @@ mod children;
 mod gaps;
 mod partition;
 mod removed;
+mod room;
 mod state;
 mod windows;
 
 pub(crate) use children::{halves_of, is_split_from};
 pub(crate) use gaps::Gaps;
 pub(crate) use partition::{Partition, PendingClear};
+pub(crate) use room::{Room, evicts, memory_max};
 pub(crate) use state::{Availability, TableState, Unloaded, storage};
 
 use crate::append::BatchId;

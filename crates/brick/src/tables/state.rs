@@ -3,9 +3,9 @@
 //! In:  what the catalog says of it. Out: its partitions here, how their operations commit, and whether it may be used.
 
 use super::partition::Partition;
+use super::room::{Room, evicts, memory_max};
 use crate::append::BatchId;
 use crate::log::{KeyRef, Prepared, Votes};
-use crate::memory::{Room, evicts, memory_max};
 use crate::stats::TableStats;
 use brickyard_metadata::{CatalogVersion, Layout, TableStatus, TopologyReplies};
 use brickyard_routing::{Member, TableMap};
