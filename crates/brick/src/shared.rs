@@ -142,3 +142,7 @@ impl Shared {
         id
     }
 }
+
+#[cfg(test)]
+#[path = "shared_test.rs"]
+mod shared_test;

@@ -35,6 +35,7 @@ pub const LATENCY_BUCKETS: usize = 32;
 
 /// Calls of one command.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub struct CommandStats {
     /// How often it was executed.
     pub calls: Counter,
@@ -130,7 +131,10 @@ pub struct LogStats {
 }
 
 /// Everything one brick counts.
+///
+/// The next brick's counters are on other cache lines, and not on the neighbours that processors fetch along.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub struct Stats {
     /// Its clients.
     pub clients: ClientStats,

@@ -16,8 +16,10 @@ mod atomic {
 use asleep::Asleep;
 use std::io;
 
-/// The sleeping flag of one loop, and the way to wake it.
+/// The sleeping flag of one loop, and the way to wake it; on cache lines of its own, since the loop writes the flag each
+/// time that it sleeps.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Waker {
     waker: mio::Waker,
     asleep: Asleep,

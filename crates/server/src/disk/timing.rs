@@ -39,8 +39,9 @@ impl Timing {
     }
 }
 
-/// What one brick's disk threads count.
+/// What one brick's disk threads count; on cache lines of its own, see `brickyard_brick::Stats`.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct DiskStats {
     pub(crate) append: Timing,
     pub(crate) sync: Timing,
