@@ -198,6 +198,17 @@ impl Campaign<'_> {
                 None,
             ));
         }
+        let (process, key_memory_bytes) = self.start_filled_process(found, durability, load)?;
+        Ok((Server::Real(process), Some(key_memory_bytes)))
+    }
+
+    /// Starts a server that keeps what it is told, and fills it; also says how much memory a key took.
+    pub(crate) fn start_filled_process(
+        &self,
+        found: &Found,
+        durability: Durability,
+        load: Load,
+    ) -> anyhow::Result<(Process, f64)> {
         let setup = Setup {
             durability,
             echo_bytes: (0, 0),
@@ -222,7 +233,7 @@ impl Campaign<'_> {
             process.run(&overwriting)?;
             process.wait_until_quiet()?;
         }
-        Ok((Server::Real(process), Some(grown as f64 / load.keys as f64)))
+        Ok((process, grown as f64 / load.keys as f64))
     }
 
     fn sample(&self, server: &Server, load: Load, cell: Cell) -> anyhow::Result<Sample> {
@@ -341,7 +352,7 @@ impl Server {
 }
 
 /// Length of a request and of the value in its reply, for a server that does not look at either.
-fn echo_bytes(load: Load, operation: Operation) -> (usize, usize) {
+pub(crate) fn echo_bytes(load: Load, operation: Operation) -> (usize, usize) {
     let bulk = |len: usize| len.to_string().len() + len + "$\r\n\r\n".len();
     let command = "*2\r\n".len() + bulk(3) + bulk(KEY_BYTES);
     match operation {

@@ -10,7 +10,8 @@
 //! operations a second it does not depend on how fast the client is.
 //!
 //! Reading order: `peer` (which servers, how they are started), `process` (a started one),
-//! `campaign` (what is measured), `steady`, `replication`, `shape`, `overload`, `page` (the tables).
+//! `campaign` (what is measured), `steady`, `stalls`, `replication`, `shape`, `overload`, `shares` (where time goes), `page`
+//! (the tables).
 
 mod campaign;
 mod machine;
@@ -20,6 +21,8 @@ mod peer;
 mod process;
 mod replication;
 mod shape;
+mod shares;
+mod stalls;
 mod steady;
 mod tables;
 
@@ -41,7 +44,7 @@ const PAGE: &str = "docs/benchmarks.md";
 #[command(name = "peers")]
 struct Arguments {
     /// What to measure
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Part::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Part::USUAL)]
     only: Vec<Part>,
     /// Which servers, of those that are found
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Peer::ALL)]
@@ -95,10 +98,15 @@ enum Part {
     Shape,
     /// Offered load of 1 to 10 times the capacity
     Overload,
+    /// The longest wait in minutes of overwriting; only when asked for
+    Stalls,
+    /// Where the time of an operation goes, by perf; only when asked for
+    Shares,
 }
 
 impl Part {
-    const ALL: [Self; 7] = [
+    /// What is measured if nothing is asked for.
+    const USUAL: [Self; 7] = [
         Self::Throughput,
         Self::Sizes,
         Self::Durability,
@@ -118,6 +126,8 @@ impl Part {
             Self::Replication => "replication",
             Self::Shape => "shape",
             Self::Overload => "overload",
+            Self::Stalls => "stalls",
+            Self::Shares => "shares",
         }
     }
 }
@@ -153,6 +163,8 @@ fn main() -> anyhow::Result<()> {
             Part::Replication => replication::measure(&campaign)?,
             Part::Shape => shape::measure(&campaign)?,
             Part::Overload => overload::measure(&campaign)?,
+            Part::Stalls => stalls::measure(&campaign)?,
+            Part::Shares => shares::measure(&campaign)?,
         };
         // As it could be typed again; the directories of this machine are nobody's business.
         let command = format!(

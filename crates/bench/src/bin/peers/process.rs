@@ -150,6 +150,10 @@ impl Process {
         )
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn cpu(&self) -> anyhow::Result<Cpu> {
         let id = self.child.id();
         let path = format!("/proc/{id}/stat");
