@@ -99,7 +99,7 @@ fn unknown_variable_is_a_warning() {
 #[test]
 fn every_problem_is_told_at_once() {
     let found = problems(
-        "maxclients = \"many\"\nsegment_bytes = 5\ninline_append_max = \"2MiB\"\nsync_interval = \"9h\"\nlisten = \"0.0.0.0:70\"\n",
+        "maxclients = \"many\"\nsegment_bytes = 5\nrunway_bytes = \"9MiB\"\ninline_append_max = \"2MiB\"\nsync_interval = \"9h\"\nlisten = \"0.0.0.0:70\"\n",
     );
     let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
     assert_eq!(
@@ -109,6 +109,7 @@ fn every_problem_is_told_at_once() {
             "listen",
             "listen",
             "segment_bytes",
+            "runway_bytes",
             "inline_append_max",
             "sync_interval"
         ]

@@ -185,6 +185,8 @@ impl Cluster {
             let mut config = store::LogConfig::new(id, machine.directory.id);
             config.segment_bytes = self.ground.shape.segment_bytes;
             config.reserve_bytes = 2 * u64::from(self.ground.shape.segment_bytes);
+            config.runway_bytes = self.ground.shape.segment_bytes / 8;
+            config.runway_syncs_min = 2;
             config.page_cache = process.boot.page_cache();
             let mut random = Random::of(process.seed, at as u64);
             let seed = random.next();

@@ -98,8 +98,18 @@ pub struct Appender<D: Disk> {
     marked: Position,
     segment_bytes: u64,
     space: SpaceGuard,
+    runway: Runway,
     /// Headers and lengths of the batch under way.
     batch: Vec<(Header, usize)>,
+}
+
+/// When zeros are put behind the records.
+#[derive(Default)]
+struct Runway {
+    /// Where the active segment's records must have come before that is asked again.
+    ask_at: u64,
+    /// Syncs noted in the log since it was asked last.
+    syncs: u32,
 }
 
 impl<D: Disk> Appender<D> {
@@ -137,6 +147,7 @@ impl<D: Disk> Appender<D> {
             },
             batch: Vec::new(),
             space: SpaceGuard::new(&config, space),
+            runway: Runway::default(),
             rolled: VecDeque::new(),
             disk,
             config,
@@ -196,7 +207,41 @@ impl<D: Disk> Appender<D> {
             bytes,
             "a batch from {start} to {end}"
         );
+        if u64::from(end.offset) >= self.runway.ask_at {
+            self.extend_runway();
+        }
         Ok(Appended { start, end })
+    }
+
+    /// Puts zeros behind the records where syncs come often: a sync of what is then written over them changes no
+    /// length and takes no block, so it has nothing to write but the records.
+    ///
+    /// They are only a help: what goes wrong here is told by the write that cannot do without.
+    #[cold]
+    fn extend_runway(&mut self) {
+        let start = u64::from(self.active.len);
+        let wanted = u64::from(self.config.runway_bytes);
+        let syncs = std::mem::take(&mut self.runway.syncs);
+        let end = (start + wanted).min(self.segment_bytes);
+        self.runway.ask_at = if wanted == 0 {
+            u64::MAX
+        } else {
+            end.max(start + 1)
+        };
+        let is_worth_it = syncs >= self.config.runway_syncs_min && start < end;
+        if !is_worth_it
+            || self
+                .space
+                .admit(&self.disk, wanted, Purpose::Store)
+                .is_err()
+        {
+            return;
+        }
+        let zeros = vec![0; (end - start) as usize];
+        if self.active.file.write_all_at(&zeros, start).is_err() {
+            // A part of them may be there, which does no harm.
+            self.runway.ask_at = u64::MAX;
+        }
     }
 
     /// Whether a batch of so many bytes goes into the active segment.
@@ -261,6 +306,7 @@ impl<D: Disk> Appender<D> {
         }
         self.write(&Mark::Synced(synced).encode())?;
         self.marked = synced;
+        self.runway.syncs += 1;
         Ok(())
     }
 
@@ -312,6 +358,7 @@ impl<D: Disk> Appender<D> {
         match create_segment(&self.disk, &self.config, id) {
             Ok(active) => {
                 let full = std::mem::replace(&mut self.active, active);
+                self.runway = Runway::default();
                 assert!(full.id < id, "segment {id} follows segment {}", full.id);
                 assert!(full.is_ended, "segment {} has its end mark", full.id);
                 self.rolled.push_back(Rolled {

@@ -331,3 +331,97 @@ fn file_that_is_in_the_way_of_the_next_segment_is_replaced() {
     disk.inject(Fault::Dies { after: 0 });
     assert!(log.roll().is_err());
 }
+
+fn with_runway() -> LogConfig {
+    LogConfig {
+        runway_bytes: 2_000,
+        runway_syncs_min: 4,
+        ..big_segments()
+    }
+}
+
+#[test]
+fn where_syncs_come_often_the_file_is_longer_than_its_records() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, with_runway());
+    let mut lens = Vec::new();
+    for op in 1..=60 {
+        log.append(&put(1, op, b"k", b"value")).unwrap();
+        log.sync();
+        lens.push(disk.content("000001.seg").unwrap().len());
+    }
+    let changes = lens.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let end = log.ends.appender.end().offset as usize;
+    // 53 bytes of a record and 48 of a mark are twenty syncs in so many bytes of runway: the first of them goes without.
+    assert!(changes < 25, "{lens:?}");
+    assert!(lens[59] > end, "{} bytes, of records {end}", lens[59]);
+    let content = disk.content("000001.seg").unwrap();
+    assert!(content[end..].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn where_syncs_are_rare_the_file_ends_with_its_records() {
+    for config in [
+        with_runway(),
+        LogConfig {
+            runway_bytes: 0,
+            ..with_runway()
+        },
+    ] {
+        let disk = MemDisk::new(1);
+        let is_off = config.runway_bytes == 0;
+        let mut log = Log::open(&disk, config);
+        for op in 1..=100 {
+            log.append(&put(1, op, b"k", &[1; 100])).unwrap();
+            if is_off || op % 10 == 0 {
+                log.sync();
+            }
+        }
+        let end = log.ends.appender.end().offset as usize;
+        assert_eq!(disk.content("000001.seg").unwrap().len(), end);
+    }
+}
+
+#[test]
+fn no_room_for_zeros_is_no_failure() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, with_runway());
+    disk.inject(Fault::Full { capacity: 2_500 });
+    disk.inject(Fault::SpaceUnknown);
+    let mut op = 0;
+    let refused = loop {
+        op += 1;
+        match log.append(&put(1, op, b"k", b"value")) {
+            Ok(_) => log.sync(),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, AppendError::DiskFull { .. }), "{refused}");
+    assert!(op > 20, "{op} records are all that fits into 2,500 bytes");
+    drop(log);
+    disk.heal();
+    let mut log = Log::open(&disk, with_runway());
+    assert_eq!(log.ops(), (1..op).collect::<Vec<_>>());
+    log.append(&put(1, op, b"k", b"value")).unwrap();
+}
+
+#[test]
+fn full_segment_is_sealed_without_zeros() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, with_runway());
+    for op in 1..=40 {
+        log.append(&put(1, op, b"k", b"value")).unwrap();
+        log.sync();
+    }
+    let end = log.ends.appender.end().offset as usize;
+    assert!(disk.content("000001.seg").unwrap().len() > end);
+    log.roll().unwrap();
+    log.sync();
+    let content = disk.content("000001.seg").unwrap();
+    assert!(content.ends_with(b"BRKYSEAL"));
+    assert_eq!(content[end + MARK_BYTES..][..8], *b"BRKYFOOT");
+    let log = Log::open(&disk, with_runway());
+    assert_eq!(log.ops(), (1..=40).collect::<Vec<_>>());
+    assert!(log.report().damages.is_empty());
+    assert!(log.report().resealed.is_empty());
+}

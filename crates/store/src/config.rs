@@ -23,6 +23,12 @@ pub struct LogConfig {
     ///
     /// On a small file system at most a sixteenth of it is kept.
     pub reserve_bytes: u64,
+    /// Bytes of zeros that are put behind the records where syncs come often, so that most syncs change
+    /// nothing but the file's content. 0: never. Default 256 KiB.
+    pub runway_bytes: u32,
+    /// Syncs in so many bytes of records from which on they come often. Default 16: with fewer the zeros would
+    /// cost the disk more than they save.
+    pub runway_syncs_min: u32,
     /// Whether the operating system may have lost writes since the log was last open.
     pub page_cache: PageCache,
     /// Segment files that a [`crate::Reader`] keeps open. Default 64.
@@ -38,6 +44,8 @@ impl LogConfig {
             directory,
             segment_bytes: 64 << 20,
             reserve_bytes: 128 << 20,
+            runway_bytes: 256 << 10,
+            runway_syncs_min: 16,
             page_cache: PageCache::MaybeLost,
             files_open_max: 64,
         }

@@ -229,7 +229,9 @@ impl<D: Disk> Reader<D> {
         chunk.records = VerifiedRecords::with_capacity(bytes_max + OVERHANG_BYTES);
         while let Some(found) = scanner.next_into(Some(&mut chunk.records))? {
             match found {
-                Found::Damage(unreadable) | Found::Tail(unreadable) => chunk.damages.push(Damage {
+                Found::Damage(unreadable)
+                | Found::Tail(unreadable)
+                | Found::Unwritten(unreadable) => chunk.damages.push(Damage {
                     segment,
                     offset: unreadable.offset,
                     len: unreadable.len,

@@ -215,6 +215,10 @@ fields! {
         sync_interval: Duration = Duration::from_secs(1), "time",
             "How often the logs of tables with durability `log` are synced: what a power cut may \
              cost. One second, as in Redis's `appendfsync everysec`.";
+        runway_bytes: ByteSize = ByteSize::kibibytes(256), "bytes",
+            "Zeros that are written ahead of the log's end where syncs come often (`fsync`): a sync of what is then \
+             written over them leaves the file's length and its blocks as they are, which takes a disk less time. \
+             0: none, so that no byte of a log is written twice.";
         inline_append_max: ByteSize = ByteSize::kibibytes(256), "bytes",
             "Longest write to the log that a brick's loop makes itself instead of waking a thread for it: a short one \
              costs less than the wake. After a slow one the thread has them all for a while. 0: it always has, so that \

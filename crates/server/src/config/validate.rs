@@ -19,6 +19,9 @@ const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 /// Largest segment: positions have 32 bits for the offset, and a record may start just below it.
 const SEGMENT_BYTES_MAX: u64 = 2 << 30;
 
+/// Most zeros that are written ahead of a log's end: the loop waits for them.
+const RUNWAY_BYTES_MAX: ByteSize = ByteSize::mebibytes(1);
+
 /// Longest write that a brick's loop may make itself: beyond that the copy alone would hold it up.
 const INLINE_APPEND_MAX: ByteSize = ByteSize::mebibytes(1);
 
@@ -214,6 +217,13 @@ impl Checker<'_> {
                 "segment_bytes",
                 "it is not between 1MiB and 2GiB",
                 "choose between them; 64MiB suits most disks",
+            );
+        }
+        if fields.runway_bytes > RUNWAY_BYTES_MAX {
+            self.refuse(
+                "runway_bytes",
+                "it is more than 1MiB, which would hold up the brick's loop",
+                "choose less; 256KiB suits most disks, 0 writes no zeros ahead",
             );
         }
         if fields.inline_append_max > INLINE_APPEND_MAX {

@@ -124,6 +124,7 @@ impl Data {
         let most = u64::from(store::SEGMENT_BYTES_MAX);
         store.segment_bytes = config.segment_bytes.0.min(most) as u32;
         store.reserve_bytes = RESERVE_SEGMENTS * config.segment_bytes.0;
+        store.runway_bytes = config.runway_bytes.0.min(u64::from(u32::MAX)) as u32;
         store.page_cache = self.directory.page_cache();
         store
     }

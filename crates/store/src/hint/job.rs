@@ -76,7 +76,7 @@ impl<D: Disk> HintJob<D> {
         while let Some(found) = scanner.next().map_err(|source| failed("read", source))? {
             match found {
                 Found::Record { offset, record, .. } => writer.add(offset, &record),
-                Found::Damage(_) | Found::Tail(_) => return Ok(false),
+                Found::Damage(_) | Found::Tail(_) | Found::Unwritten(_) => return Ok(false),
                 Found::Synced(_) | Found::End { .. } | Found::Footer { .. } => {}
             }
         }

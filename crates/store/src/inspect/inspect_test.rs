@@ -157,6 +157,28 @@ fn discarding_in_an_unsealed_segment_seals_it() {
 }
 
 #[test]
+fn zeros_ahead_of_a_logs_end_are_sound() {
+    let disk = MemDisk::new(1);
+    let config = LogConfig {
+        segment_bytes: 1 << 20,
+        runway_bytes: 3_000,
+        runway_syncs_min: 2,
+        ..config()
+    };
+    let mut log = Log::open(&disk, config);
+    for op in 1..=40 {
+        log.append(&put(1, op, b"k", b"v")).unwrap();
+        log.sync();
+    }
+    let len = disk.content("000001.seg").unwrap().len();
+    assert!(len > log.ends.appender.end().offset as usize);
+    let (reports, summary) = reports(&disk);
+    assert!(reports[0].damages.is_empty(), "{:?}", reports[0]);
+    assert_eq!((reports[0].records, reports[0].torn_tail), (40, None));
+    assert_eq!(summary.records, 40);
+}
+
+#[test]
 fn unknown_segment_is_an_error() {
     let error = plan_discard(&log().0, SegmentId(9)).unwrap_err();
     assert_eq!(error.to_string(), "there is no segment 9 in this directory");

@@ -44,6 +44,7 @@ pub(super) fn segment<D: Disk>(
     let (file, file_len) = open_segment(disk, id, Access::Read)?;
     let start = (SEGMENT_HEADER_BYTES as u64).min(file_len);
     let mut records_end = planned.footer.records_end().unwrap_or(file_len);
+    let mut written_len = file_len;
     let mut scanner = Scanner::of(&file, start, file_len, &planned.footer);
     let mut counts = Counts::default();
     let mut unreadable = Vec::new();
@@ -70,7 +71,11 @@ pub(super) fn segment<D: Disk>(
                 report.torn_tail = Some((found.offset, u64::from(found.len)));
                 records_end = u64::from(found.offset);
             }
-            Found::Damage(found) | Found::Tail(found) => {
+            Found::Unwritten(found) if !planned.is_sealed => {
+                records_end = u64::from(found.offset);
+                written_len = records_end;
+            }
+            Found::Damage(found) | Found::Tail(found) | Found::Unwritten(found) => {
                 counts
                     .known
                     .extend(found.known.map(|(partition, _)| partition));
@@ -91,7 +96,7 @@ pub(super) fn segment<D: Disk>(
     report.ranges = counts.sound.sorted();
     let is_footer_wrong = match footer {
         Some(footer) => unreadable.is_empty() && !agrees(footer, &report),
-        None => planned.is_sealed || records_end < file_len && report.torn_tail.is_none(),
+        None => planned.is_sealed || records_end < written_len && report.torn_tail.is_none(),
     };
     if is_footer_wrong {
         report.damages.push(Damage {

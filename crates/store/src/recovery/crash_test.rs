@@ -205,6 +205,8 @@ impl Oracle {
 fn small(page_cache: PageCache) -> LogConfig {
     LogConfig {
         segment_bytes: 4096,
+        runway_bytes: 700,
+        runway_syncs_min: 1,
         page_cache,
         ..config()
     }

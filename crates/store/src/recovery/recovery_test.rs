@@ -58,6 +58,96 @@ fn reopened_log_goes_on_where_it_ended() {
     assert_eq!(bytes, expected as u64);
 }
 
+/// The same with zeros ahead of its end, and records that end with zeros.
+fn with_runway(disk: &MemDisk) -> (Log, Vec<u64>) {
+    let config = LogConfig {
+        runway_bytes: 3_000,
+        runway_syncs_min: 2,
+        ..wide(PageCache::Intact)
+    };
+    let mut log = Log::open(disk, config);
+    for op in 1..=40 {
+        log.append(&put(1, op, b"k", &[0; 30])).unwrap();
+        log.sync();
+    }
+    let len = disk.content("000001.seg").unwrap().len();
+    let end = log.report().end;
+    assert!(len > log.ends.appender.end().offset as usize + 100, "{end}");
+    (log, (1..=40).collect())
+}
+
+#[test]
+fn zeros_ahead_of_the_end_are_no_damage_and_are_cut() {
+    for page_cache in [PageCache::Intact, PageCache::MaybeLost] {
+        let disk = MemDisk::new(1);
+        let (log, ops) = with_runway(&disk);
+        let end = log.ends.appender.end();
+        drop(log);
+        let mut log = Log::open(&disk, wide(page_cache));
+        assert_eq!(log.ops(), ops);
+        assert_eq!(log.report().end, end);
+        assert!(log.report().damages.is_empty());
+        assert!(log.report().torn.is_none());
+        assert!(!disk.list().unwrap().contains(&"torn".to_owned()));
+        let len = disk.content("000001.seg").unwrap().len();
+        assert_eq!(len, end.offset as usize);
+        log.append(&put(1, 41, b"k", b"next")).unwrap();
+        log.sync();
+        assert_eq!(Log::open(&disk, wide(page_cache)).ops().len(), 41);
+    }
+}
+
+#[test]
+fn record_that_a_dying_process_wrote_half_over_zeros_is_cut() {
+    let disk = MemDisk::new(1);
+    let (mut log, ops) = with_runway(&disk);
+    let before = disk.content("000001.seg").unwrap();
+    let torn = log.append(&put(1, 41, b"torn", &[1; 60])).unwrap();
+    let after = disk.content("000001.seg").unwrap();
+    assert_eq!(before.len(), after.len(), "it was written over zeros");
+    for written in torn.start.offset + 1..torn.end.offset {
+        for page_cache in [PageCache::Intact, PageCache::MaybeLost] {
+            let disk = disk.fork(2);
+            let written = written as usize;
+            let content = [&after[..written], &before[written..]].concat();
+            disk.put("000001.seg", &content);
+            let log = Log::open(&disk, wide(page_cache));
+            assert_eq!(log.ops(), ops);
+            assert_eq!(log.report().torn.unwrap().at, torn.start);
+            assert!(log.report().damages.is_empty(), "{written}");
+        }
+    }
+}
+
+#[test]
+fn last_record_that_rotted_before_zeros_is_damage() {
+    let disk = MemDisk::new(1);
+    let (mut log, ops) = with_runway(&disk);
+    let last = log.append(&put(1, 41, b"k", &[1; 30])).unwrap();
+    drop(log);
+    for at in last.start.offset..last.end.offset {
+        let disk = disk.fork(2);
+        disk.flip("000001.seg", at as usize, 0x10);
+        let log = Log::open(&disk, wide(PageCache::Intact));
+        assert_eq!(log.ops(), ops);
+        assert!(log.report().torn.is_none(), "byte {at} rotted");
+        assert_eq!(log.report().damages.len(), 1, "byte {at} rotted");
+    }
+}
+
+#[test]
+fn segment_that_was_full_and_not_sealed_loses_its_zeros() {
+    let disk = MemDisk::new(1);
+    let (mut log, ops) = with_runway(&disk);
+    log.ends.appender.roll().unwrap();
+    drop(log);
+    let log = Log::open(&disk, wide(PageCache::Intact));
+    assert_eq!(log.ops(), ops);
+    assert!(log.report().damages.is_empty());
+    assert_eq!(log.report().resealed, [SegmentId(1)]);
+    assert!(disk.content("000001.seg").unwrap().ends_with(b"BRKYSEAL"));
+}
+
 #[test]
 fn tail_that_a_dying_process_tore_is_cut() {
     let disk = MemDisk::new(1);

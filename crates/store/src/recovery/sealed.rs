@@ -61,7 +61,7 @@ impl<D: Disk> Visitor<'_, D> {
                 }
                 Found::Synced(position) => self.synced = self.synced.max(position),
                 Found::End { records_end } => footer_at = u64::from(records_end),
-                Found::Damage(found) | Found::Tail(found) => {
+                Found::Damage(found) | Found::Tail(found) | Found::Unwritten(found) => {
                     counts
                         .known
                         .extend(found.known.map(|(partition, _)| partition));

@@ -55,6 +55,7 @@ impl<D: Disk> Visitor<'_, D> {
         let mut cut = None;
         let mut is_damaged = false;
         let mut is_ended = false;
+        let mut is_unwritten = false;
         while let Some(found) = scanner
             .next()
             .map_err(|source| self.read_error(id, source))?
@@ -78,6 +79,10 @@ impl<D: Disk> Visitor<'_, D> {
                     // A seal was under way, or was damaged since; it will be written again.
                     end = u64::from(offset);
                     is_open = false;
+                }
+                Found::Unwritten(found) => {
+                    end = u64::from(found.offset);
+                    is_unwritten = true;
                 }
                 Found::Damage(found) | Found::Tail(found) => {
                     let at = Position {
@@ -122,7 +127,7 @@ impl<D: Disk> Visitor<'_, D> {
             );
             self.cut(&file, at, file_len, later, report)?;
             end = u64::from(at.offset);
-        } else if end < file_len {
+        } else if end < file_len && !is_unwritten {
             self.footer_damage(id, &file, end, file_len, report)?;
         }
         if end < file_len {

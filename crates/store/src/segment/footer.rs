@@ -152,6 +152,10 @@ pub(crate) fn is_whole(bytes: &[u8]) -> bool {
         let ranges = u32_at(head, 12) as usize * RANGE_BYTES;
         HEAD_BYTES + ranges + TRAILER_BYTES
     });
+    // Of a footer that was not begun there may be zeros (`append.rs`).
+    if bytes.iter().all(|byte| *byte == 0) {
+        return false;
+    }
     // Two witnesses, so that one byte cannot silence both.
     claimed.is_some_and(|len| len <= bytes.len()) || bytes.ends_with(&TRAILER_MAGIC)
 }

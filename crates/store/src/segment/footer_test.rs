@@ -107,3 +107,11 @@ fn partition_has_one_range() {
     assert!(!is_sound(END, &[range(1), range(1)]));
     assert!(!is_sound(END, &[range(2), range(1)]));
 }
+
+#[test]
+fn zeros_are_no_footer_that_rotted() {
+    assert!(!is_whole(&[0; 4_096]));
+    let mut bytes = [0; 4_096];
+    bytes[100] = 1;
+    assert!(is_whole(&bytes), "two ranges of none fit");
+}

@@ -44,6 +44,9 @@ pub(crate) enum Found<'a> {
     Damage(Unreadable),
     /// Unreadable bytes up to the end of the file.
     Tail(Unreadable),
+    /// Zeros up to the end of the file, where no record begins: in a segment that takes records nothing was written
+    /// there yet.
+    Unwritten(Unreadable),
     /// A footer starts here, but there is no sound trailer. The scan ends.
     Footer { offset: u32 },
 }
@@ -84,6 +87,8 @@ pub(crate) struct Scanner<'f, F> {
     /// Partitions that the footer names, ascending; `None`: there is no footer to believe.
     partitions: Option<Vec<PartitionId>>,
     is_sealed: bool,
+    /// Behind the last byte before `end` that is not zero, once something unreadable was found.
+    written_end: Option<u64>,
     /// Bytes asked of the disk at once.
     read_bytes: usize,
     /// File bytes `buffer_start..buffer_start + filled`.
@@ -101,6 +106,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             end,
             partitions: None,
             is_sealed: false,
+            written_end: None,
             read_bytes: READ_BYTES,
             buffer: Vec::new(),
             buffer_start: 0,
@@ -224,7 +230,19 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 Ok(Some(Found::Footer { offset }))
             }
             Stretch::Bad { cause, len, known } => {
+                let need = len.unwrap_or(HEADER_BYTES as u64);
+                let is_unwritten = !self.is_sealed && self.written_end()? <= start;
+                // Of a write that was interrupted the rest is missing, or zero where zeros were before it.
+                let is_torn = !self.is_sealed && self.written_end()? < start + need;
+                let cause = match cause {
+                    DecodeError::Header { .. } | DecodeError::Body { .. } if is_torn => {
+                        let need = usize::try_from(need).unwrap_or(usize::MAX);
+                        DecodeError::Short { need }
+                    }
+                    cause => cause,
+                };
                 let next = match len {
+                    _ if is_torn => None,
                     Some(len) => Some(start + len).filter(|next| *next <= self.end),
                     None => self.search(start + 1)?,
                 };
@@ -241,7 +259,9 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                     cause,
                     known,
                 };
-                Ok(Some(if next.is_some() || self.is_sealed {
+                Ok(Some(if is_unwritten {
+                    Found::Unwritten(unreadable)
+                } else if next.is_some() || self.is_sealed {
                     Found::Damage(unreadable)
                 } else {
                     Found::Tail(unreadable)
@@ -303,6 +323,27 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             };
             return Ok(Stretch::Bad { cause, len, known });
         }
+    }
+
+    /// Behind the last byte that is not zero.
+    fn written_end(&mut self) -> io::Result<u64> {
+        if let Some(end) = self.written_end {
+            return Ok(end);
+        }
+        let mut bytes = vec![0; READ_BYTES.min(self.end as usize)];
+        let mut end = self.end;
+        while end > 0 {
+            let start = end.saturating_sub(bytes.len() as u64);
+            let piece = &mut bytes[..(end - start) as usize];
+            let got = self.file.read_full_at(piece, start)?;
+            if let Some(last) = piece[..got].iter().rposition(|byte| *byte != 0) {
+                end = start + last as u64 + 1;
+                break;
+            }
+            end = start;
+        }
+        self.written_end = Some(end);
+        Ok(end)
     }
 
     /// The next offset from `from` on at which something of ours verifies.

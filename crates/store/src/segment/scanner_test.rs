@@ -21,6 +21,7 @@ fn scan(bytes: &[u8], partitions: Option<Vec<PartitionId>>) -> Vec<String> {
             Found::End { records_end } => format!("end {records_end}"),
             Found::Damage(bad) => format!("damage {}+{} {:?}", bad.offset, bad.len, bad.known),
             Found::Tail(bad) => format!("tail {}+{}", bad.offset, bad.len),
+            Found::Unwritten(bad) => format!("unwritten {}+{}", bad.offset, bad.len),
             Found::Footer { offset } => format!("footer {offset}"),
         });
     }
@@ -74,7 +75,7 @@ fn tail_is_what_nothing_follows() {
             ["op 1 at 0".to_owned(), format!("tail 50+{}", cut - 50)]
         );
     }
-    assert_eq!(scan(&[0; 3000], None), ["tail 0+3000"]);
+    assert_eq!(scan(&[7; 3000], None), ["tail 0+3000"]);
 }
 
 #[test]
@@ -231,4 +232,59 @@ fn footer_ends_an_active_segment_and_is_nothing_within_a_sealed_one() {
     let sealed = scan(&bytes, Some(vec![PartitionId(1)]));
     let damage = format!("damage {end}+{} None", footer.len());
     assert_eq!(sealed, ["op 1 at 0".to_owned(), damage]);
+}
+
+#[test]
+fn zeros_behind_the_records_are_unwritten_and_those_of_a_value_are_its_own() {
+    let record = put(1, 1, b"a", &[0; 100]);
+    let len = record.len();
+    for zeros in [1, 47, 48, 5_000, 2 * READ_BYTES] {
+        let bytes = [record.clone(), vec![0; zeros]].concat();
+        let expected = ["op 1 at 0".to_owned(), format!("unwritten {len}+{zeros}")];
+        assert_eq!(scan(&bytes, None), expected);
+    }
+    // In a sealed segment nothing is unwritten.
+    let bytes = [record, vec![0; 60]].concat();
+    let found = scan(&bytes, Some(vec![PartitionId(1)]));
+    assert_eq!(found, ["op 1 at 0", &format!("damage {len}+60 None")]);
+}
+
+#[test]
+fn record_whose_end_is_zero_and_should_not_be_ends_early() {
+    let whole = put(1, 1, b"a", &[1; 100]);
+    let first = put(1, 2, b"b", b"first");
+    let at = first.len();
+    for written in 1..whole.len() {
+        let bytes = [&first[..], &whole[..written], &[0; 400][..]].concat();
+        let disk = MemDisk::new(1);
+        disk.put("f", &bytes);
+        let file = disk.open("f", Access::Read).unwrap();
+        let mut scanner = Scanner::active(&file, at as u64, bytes.len() as u64);
+        let Some(Found::Tail(tail)) = scanner.next().unwrap() else {
+            panic!("{written} bytes of a record");
+        };
+        assert_eq!(
+            (tail.offset as usize, tail.len as usize),
+            (at, bytes.len() - at)
+        );
+        assert!(
+            matches!(tail.cause, DecodeError::Short { .. }),
+            "{written}: {:?}",
+            tail.cause
+        );
+        assert!(scanner.next().unwrap().is_none());
+    }
+}
+
+#[test]
+fn whole_record_that_rotted_before_zeros_is_damage() {
+    let mut bytes = put(1, 1, b"a", &[1; 100]);
+    let len = bytes.len();
+    bytes[60] ^= 4;
+    bytes.extend([0; 200]);
+    let expected = [
+        format!("damage 0+{len} Some((PartitionId(1), Op(1)))"),
+        format!("unwritten {len}+200"),
+    ];
+    assert_eq!(scan(&bytes, None), expected);
 }
