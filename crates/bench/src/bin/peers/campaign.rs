@@ -209,11 +209,7 @@ impl Campaign<'_> {
         durability: Durability,
         load: Load,
     ) -> anyhow::Result<(Process, f64)> {
-        let setup = Setup {
-            durability,
-            echo_bytes: (0, 0),
-            pending_append_bytes_max: None,
-        };
+        let setup = Setup::of(durability);
         let process = Process::start(found, &setup, self.dir)?;
         let before = process.resident_bytes()?;
         let everything = self.options(
@@ -242,9 +238,8 @@ impl Campaign<'_> {
             Server::Echo { found } => {
                 // What it answers depends on the cell, so it is started for each.
                 let setup = Setup {
-                    durability: Durability::Memory,
                     echo_bytes: echo_bytes(load, cell.operation),
-                    pending_append_bytes_max: None,
+                    ..Setup::of(Durability::Memory)
                 };
                 let process = Process::start(found, &setup, self.dir)?;
                 self.sample_process(&process, load, cell)

@@ -10,10 +10,11 @@
 //! operations a second it does not depend on how fast the client is.
 //!
 //! Reading order: `peer` (which servers, how they are started), `process` (a started one),
-//! `campaign` (what is measured), `steady`, `stalls`, `replication`, `shape`, `overload`, `shares` (where time goes), `page`
-//! (the tables).
+//! `campaign` (what is measured), `steady`, `stalls`, `replication`, `shape`, `overload`, `shares` (where time goes), `cores`
+//! (more of them), `page` (the tables).
 
 mod campaign;
+mod cores;
 mod machine;
 mod overload;
 mod page;
@@ -102,6 +103,8 @@ enum Part {
     Stalls,
     /// Where the time of an operation goes, by perf; only when asked for
     Shares,
+    /// What many cores would do, from what an operation costs here; only when asked for
+    Cores,
 }
 
 impl Part {
@@ -128,6 +131,7 @@ impl Part {
             Self::Overload => "overload",
             Self::Stalls => "stalls",
             Self::Shares => "shares",
+            Self::Cores => "cores",
         }
     }
 }
@@ -165,6 +169,7 @@ fn main() -> anyhow::Result<()> {
             Part::Overload => overload::measure(&campaign)?,
             Part::Stalls => stalls::measure(&campaign)?,
             Part::Shares => shares::measure(&campaign)?,
+            Part::Cores => cores::measure(&campaign)?,
         };
         // As it could be typed again; the directories of this machine are nobody's business.
         let command = format!(

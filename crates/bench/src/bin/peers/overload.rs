@@ -106,9 +106,8 @@ fn measure_one(
     work: &Work,
 ) -> anyhow::Result<()> {
     let setup = Setup {
-        durability: work.durability,
-        echo_bytes: (0, 0),
         pending_append_bytes_max: work.pending_append_bytes_max,
+        ..Setup::of(work.durability)
     };
     let process = Process::start(found, &setup, campaign.dir)?;
     let load = Load {

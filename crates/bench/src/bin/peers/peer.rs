@@ -134,10 +134,24 @@ impl Peer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) durability: Durability,
+    /// Of a Brickyard; they share the server's core.
+    pub(crate) bricks: usize,
     /// Length of a request, and of the value in its reply: what the echo server needs to know.
     pub(crate) echo_bytes: (usize, usize),
     /// Brickyard's bound on bytes that wait for its log, where it is not the default.
     pub(crate) pending_append_bytes_max: Option<&'static str>,
+}
+
+impl Setup {
+    /// One brick that keeps what it is told so well.
+    pub(crate) const fn of(durability: Durability) -> Self {
+        Self {
+            durability,
+            bricks: 1,
+            echo_bytes: (0, 0),
+            pending_append_bytes_max: None,
+        }
+    }
 }
 
 impl Found {
@@ -159,7 +173,7 @@ impl Found {
                     "--listen",
                     &format!("127.0.0.1:{port}"),
                     "--bricks",
-                    "1",
+                    &setup.bricks.to_string(),
                 ]);
                 add(&["--brick-port", &brick_port.to_string(), "--http", "off"]);
                 add(&[

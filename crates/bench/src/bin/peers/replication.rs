@@ -172,11 +172,7 @@ fn primary_of_two(slots: &Value) -> Option<String> {
 
 fn valkey(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
     let ports: [u16; 2] = free_ports().context("cannot find free ports")?;
-    let setup = Setup {
-        durability: Durability::Log,
-        echo_bytes: (0, 0),
-        pending_append_bytes_max: None,
-    };
+    let setup = Setup::of(Durability::Log);
     let mut processes = Vec::new();
     for (at, port) in ports.into_iter().enumerate() {
         let process = Process::spawn(found, port, dir, |data| {

@@ -58,11 +58,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     let Some(found) = campaign.found.iter().find(|it| it.peer == Peer::Brickyard) else {
         return Ok("Brickyard was not found.\n".to_owned());
     };
-    let setup = Setup {
-        durability: Durability::Log,
-        echo_bytes: (0, 0),
-        pending_append_bytes_max: None,
-    };
+    let setup = Setup::of(Durability::Log);
     let process = Process::start(found, &setup, campaign.dir)?;
     let mut rounds: [[Rounds; CELLS.len()]; SHAPES.len()] =
         std::array::from_fn(|_| std::array::from_fn(|_| Rounds(Vec::new())));

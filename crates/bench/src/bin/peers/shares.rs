@@ -157,9 +157,8 @@ fn start(
         return Ok(campaign.start_filled_process(found, durability, load)?.0);
     }
     let setup = Setup {
-        durability: Durability::Memory,
         echo_bytes: echo_bytes(load, cell.operation),
-        pending_append_bytes_max: None,
+        ..Setup::of(Durability::Memory)
     };
     Process::start(found, &setup, campaign.dir)
 }
