@@ -110,9 +110,9 @@ fn removals_on_their_way_count_as_room_until_they_are_applied() {
     assert!(used(&node) <= BOUND, "{} bytes", used(&node));
     let room = &node.bricks[0].core.tables.get(0).unwrap().room;
     assert!(
-        room.leaving_bytes < BOUND / 10,
+        room.leaving_bytes() < BOUND / 10,
         "{} bytes are still to leave",
-        room.leaving_bytes
+        room.leaving_bytes()
     );
 }
 
