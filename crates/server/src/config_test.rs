@@ -116,7 +116,7 @@ fn every_problem_is_told_at_once() {
     );
     let text = Problems(found).to_string();
     assert!(
-        text.starts_with("the configuration has 6 problems:\n"),
+        text.starts_with("the configuration has 7 problems:\n"),
         "{text}"
     );
     assert!(text.contains("maxclients = \"many\""), "{text}");
