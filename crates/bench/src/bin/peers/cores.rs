@@ -83,7 +83,8 @@ fn written(costs: &[Vec<f64>]) -> String {
         let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
     };
     for (bricks, costs) in BRICKS.iter().zip(costs) {
-        write_row(&format!("{bricks} bricks"), costs);
+        let word = if *bricks == 1 { "brick" } else { "bricks" };
+        write_row(&format!("{bricks} {word}"), costs);
     }
     let passed: Vec<f64> = (0..costs[0].len())
         .map(|cell| passing(costs, cell))
