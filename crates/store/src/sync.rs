@@ -201,8 +201,7 @@ impl<D: Disk> Syncer<D> {
             let offset = u64::from(full.records_end);
             // A footer is found from the end of the file, so nothing may be left of the zeros behind the records.
             let cut = full.file.set_len(offset);
-            self.check("cut the end of", &name, cut)?;
-            match full.file.write_all_at(&bytes, offset) {
+            match cut.and_then(|()| full.file.write_all_at(&bytes, offset)) {
                 // A full disk only delays the seal; the next sync tries again. The part that was
                 // written is overwritten then, or cut off at the next start.
                 Err(error) if is_full(&error) => return Ok(()),

@@ -264,7 +264,7 @@ fn a_cache_evicts_what_was_not_used_lately() {
     // First in, first out would lose each hot key whenever all others have been written once.
     let by_age = hot.len() * 5_000 / usize::try_from(size).expect("a count");
     assert!(
-        misses * 2 <= by_age,
+        misses * 5 <= by_age * 2,
         "hot keys were missed {misses} times in 5,000 reads, and {by_age} times if the oldest went"
     );
     assert!(

@@ -17,7 +17,7 @@ use std::fmt::Write;
 
 const KEYS: u64 = 1_000_000;
 
-/// Some 45 % of what the slowest does in a closed loop on one core.
+/// Below half of what each does in a closed loop on one core (section `steady`), where cores are as fast as this page's.
 const PER_S: f64 = 50_000.0;
 
 /// Requests that may be due and not answered: four seconds' worth.
