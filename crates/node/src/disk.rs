@@ -30,8 +30,8 @@ pub use append::{AppendOrder, AppendReport, AppendWorker};
 pub use hint::write_hint;
 pub use inline::InlineAppends;
 pub use io::{AppendIo, SyncIo, WorkerIo};
-pub use read::{ReadOrder, ReadReport, Reading};
-pub use sync::{SyncJob, SyncStep, SyncWorker};
+pub use read::{Carried, ReadOrder, ReadReport, Reading};
+pub use sync::{SyncJob, SyncPace, SyncStep, SyncWorker};
 pub use unsynced::Unsynced;
 
 /// The checkpoint that is the replicator's own wish for a sync: it happens often, and seals nothing.

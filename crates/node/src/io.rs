@@ -17,7 +17,7 @@ use brickyard_brick::{
     Accepted, ConnectionId, ControlRequest, Direction, Event, Forward, LinkId, Port,
 };
 use brickyard_routing::Replica;
-use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
+use brickyard_types::{BrickId, Instant, UnixMillis};
 use std::io;
 use std::time::Duration;
 
@@ -162,9 +162,6 @@ pub trait Log {
 
     /// Gives an order to the worker that reads.
     fn read(&mut self, order: ReadOrder);
-
-    /// Gives a segment to the worker that deletes.
-    fn delete(&mut self, segment: SegmentId);
 
     /// Whether an order waits for room in its queue.
     fn is_log_behind(&self) -> bool;

@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that a brick needs besides its clients: poll, waker, listener, segments, hints.
+/// Descriptors that a brick needs besides its clients: poll, waker, listener, segments, idle work.
 const PER_BRICK: u64 = 128;
 
 /// Descriptors of the node itself: standard streams, HTTP, the lock, other nodes, spare ones.

@@ -10,13 +10,13 @@
 //! Not here: what each does with an order, and when it syncs (`node`).
 
 mod append;
-mod hint;
+mod idle;
 mod progress;
 mod read;
 mod sync;
 mod timing;
 
-pub(crate) use hint::HintThread;
+pub(crate) use idle::{IdleJob, IdleThread};
 pub(crate) use timing::{DiskStats, Timing};
 
 use crate::fatal;
@@ -26,10 +26,9 @@ use append::{AppendThread, Inline, InlineAppender};
 use brickyard_brick::{BatchId, Event};
 use brickyard_node::disk::{
     AppendOrder, AppendReport, AppendWorker, InlineAppends, ReadOrder, ReadReport, Reading,
-    SyncWorker,
+    SyncPace, SyncWorker,
 };
-use brickyard_store::{Disk, HintJob, Opened};
-use brickyard_types::SegmentId;
+use brickyard_store::{Disk, Opened};
 use progress::Progress;
 use read::ReadThread;
 use rtrb::Consumer;
@@ -39,7 +38,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use sync::{SyncReport, SyncThread};
 
 /// The loop's end of its disk threads.
@@ -48,7 +46,6 @@ pub(crate) struct DiskLink {
     append: Orders<AppendOrder>,
     append_reports: Consumer<AppendReport>,
     inline: Box<dyn Inline>,
-    deletes: Orders<SegmentId>,
     sync_reports: Consumer<SyncReport>,
     synced: Arc<AtomicU64>,
     synced_seen: u64,
@@ -61,7 +58,7 @@ pub(crate) struct DiskLink {
 pub(crate) struct DiskSetup<'a> {
     pub(crate) brick: u32,
     pub(crate) wakers: &'a Arc<[Waker]>,
-    pub(crate) sync_interval: Duration,
+    pub(crate) pace: SyncPace,
     /// Bytes of the longest batch that the loop writes itself; 0: it writes none.
     pub(crate) inline_append_max: usize,
     pub(crate) stats: Arc<DiskStats>,
@@ -73,13 +70,13 @@ pub(crate) struct DiskSetup<'a> {
 /// The operating system has no room for another thread.
 pub(crate) fn start<D: Disk>(
     opened: Opened<D>,
-    hints: SyncSender<HintJob<D>>,
+    idle: SyncSender<IdleJob<D>>,
     setup: DiskSetup<'_>,
 ) -> io::Result<(DiskLink, Vec<JoinHandle<()>>)> {
     let DiskSetup {
         brick,
         wakers,
-        sync_interval,
+        pace,
         inline_append_max,
         stats,
     } = setup;
@@ -94,12 +91,12 @@ pub(crate) fn start<D: Disk>(
     let progress = Arc::new(Progress::new(opened.appender.end(), Arc::clone(&synced)));
     let unsealed = opened.report.resealed.iter().copied();
     let sync_thread = SyncThread {
-        worker: SyncWorker::new(opened.syncer, unsealed, sync_interval),
+        worker: SyncWorker::new(opened.syncer, unsealed, pace),
         deletes: delete_orders,
         around: sync::Around {
             progress: Arc::clone(&progress),
             reports: sync_to_loop,
-            hints,
+            idle,
             stats: Arc::clone(&stats),
         },
     };
@@ -122,17 +119,18 @@ pub(crate) fn start<D: Disk>(
             stats: Arc::clone(&stats),
         },
     };
-    let read_thread = ReadThread {
-        log: Reading::new(opened.reader),
-        orders: read_orders,
-        reports: read_to_loop,
-        progress: Arc::clone(&progress),
-        stats,
-    };
     // The sync thread must be known before the append thread may want to wake it.
     let sync_handle = fatal::spawn(format!("brick{brick}-sync"), || sync_thread.run())?;
     progress.attach(sync_handle.thread().clone());
     deletes.attach(sync_handle.thread().clone());
+    let read_thread = ReadThread {
+        log: Reading::new(opened.reader),
+        orders: read_orders,
+        reports: read_to_loop,
+        deletes,
+        progress: Arc::clone(&progress),
+        stats,
+    };
     let append_handle = fatal::spawn(format!("brick{brick}-append"), || append_thread.run())?;
     append.attach(append_handle.thread().clone());
     let read_handle = fatal::spawn(format!("brick{brick}-read"), || read_thread.run())?;
@@ -141,7 +139,6 @@ pub(crate) fn start<D: Disk>(
         append,
         append_reports,
         inline,
-        deletes,
         sync_reports,
         synced,
         synced_seen: 0,
@@ -167,21 +164,15 @@ impl DiskLink {
         self.read.give(order);
     }
 
-    /// Has a segment deleted.
-    pub(crate) fn delete(&mut self, segment: SegmentId) {
-        self.deletes.give(segment);
-    }
-
     /// Passes the orders on and wakes the threads that have new ones.
     pub(crate) fn flush(&mut self) {
         self.append.flush();
-        self.deletes.flush();
         self.read.flush();
     }
 
     /// Whether an order waits for room in its ring.
     pub(crate) fn is_backed_up(&self) -> bool {
-        self.append.is_backed_up() || self.deletes.is_backed_up() || self.read.is_backed_up()
+        self.append.is_backed_up() || self.read.is_backed_up()
     }
 
     /// Whether the loop has written a batch itself and has not heard of it.

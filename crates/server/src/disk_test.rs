@@ -8,9 +8,10 @@ use brickyard_metadata::{
 use brickyard_store::{Fault, LogConfig, MemDisk, open};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{
-    BrickId, Op, PartitionId, Position, TableAttributes, TableId, UnixMillis, View,
+    BrickId, Op, PartitionId, Position, SegmentId, TableAttributes, TableId, UnixMillis, View,
 };
 use mio::{Events, Poll};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// A loop that only collects what its disk threads report.
@@ -20,7 +21,7 @@ struct Bench {
     wakers: Arc<[Waker]>,
     link: Option<DiskLink>,
     threads: Vec<JoinHandle<()>>,
-    hints: Option<HintThread<MemDisk>>,
+    idle: Option<IdleThread<MemDisk>>,
     stats: Arc<DiskStats>,
     op: u64,
 }
@@ -38,23 +39,26 @@ impl Bench {
         let poll = Poll::new().expect("a poll");
         let waker = Waker::new(poll.registry(), mio::Token(0)).expect("a waker");
         let wakers: Arc<[Waker]> = Arc::new([waker]);
-        let hints = HintThread::start(catalog()).expect("a thread");
+        let idle = IdleThread::start(catalog()).expect("a thread");
         let stats = Arc::new(DiskStats::default());
         let setup = DiskSetup {
             brick: 0,
             wakers: &wakers,
-            sync_interval,
+            pace: SyncPace {
+                interval: sync_interval,
+                bytes: 1 << 20,
+            },
             inline_append_max,
             stats: Arc::clone(&stats),
         };
-        let (link, threads) = start(opened, hints.sender(), setup).expect("threads");
+        let (link, threads) = start(opened, idle.sender(), setup).expect("threads");
         Self {
             disk,
             poll,
             wakers,
             link: Some(link),
             threads,
-            hints: Some(hints),
+            idle: Some(idle),
             stats,
             op: 0,
         }
@@ -98,8 +102,7 @@ impl Bench {
     }
 
     fn delete_segment(&mut self, segment: SegmentId) {
-        self.link().read(ReadOrder::Forget(segment));
-        self.link().delete(segment);
+        self.link().read(ReadOrder::Delete(segment));
     }
 
     /// Takes reports until `is_done` of all that was said, sleeping as a loop does.
@@ -130,8 +133,8 @@ impl Bench {
         for thread in self.threads.drain(..) {
             thread.join().expect("the thread ends");
         }
-        let hints = self.hints.take().expect("not ended").finish();
-        hints.join().expect("the thread ends");
+        let idle = self.idle.take().expect("not ended").finish();
+        idle.join().expect("the thread ends");
         self.disk.clone()
     }
 }

@@ -25,7 +25,7 @@ use crate::cluster::view::{ClusterView, MembershipState};
 use crate::cluster::{self, Hot, Timing};
 use crate::config::Config;
 use crate::control::{self, Control, Notices, Signals, Stopper};
-use crate::disk::HintThread;
+use crate::disk::IdleThread;
 use crate::listener::Reserved;
 use crate::random;
 use assembly::{Assembled, Assembly};
@@ -42,7 +42,7 @@ pub struct RunningNode {
     addresses: ListenAddresses,
     stopper: Stopper,
     bricks: Vec<JoinHandle<()>>,
-    hints: HintThread<OsDisk>,
+    idle: IdleThread<OsDisk>,
     control: JoinHandle<()>,
     ended: tokio::sync::oneshot::Sender<()>,
     serving: std_mpsc::Receiver<()>,
@@ -130,7 +130,7 @@ impl RunningNode {
         let Assembled {
             running: parts,
             bricks,
-            hints,
+            idle,
         } = match assembled {
             Ok(assembled) => assembled,
             Err(error) => {
@@ -147,7 +147,7 @@ impl RunningNode {
             addresses,
             stopper,
             bricks,
-            hints,
+            idle,
             control,
             ended,
             serving,
@@ -194,7 +194,7 @@ impl RunningNode {
             addresses: _,
             stopper: _,
             bricks,
-            hints,
+            idle,
             control,
             ended,
             serving: _,
@@ -204,7 +204,7 @@ impl RunningNode {
         for brick in bricks {
             drop(brick.join());
         }
-        drop(hints.finish().join());
+        drop(idle.finish().join());
         drop(ended);
         drop(control.join());
         drop(data);

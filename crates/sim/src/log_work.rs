@@ -11,17 +11,20 @@ use crate::random::Random;
 use brickyard_brick::{Append, BatchId, Event};
 use brickyard_metadata::Catalog;
 use brickyard_node::disk::{
-    AppendIo, AppendOrder, AppendReport, AppendWorker, ReadOrder, ReadReport, Reading, SyncIo,
-    SyncJob, SyncStep, SyncWorker, Unsynced, WorkerIo, write_hint,
+    AppendIo, AppendOrder, AppendReport, AppendWorker, Carried, ReadOrder, ReadReport, Reading,
+    SyncIo, SyncJob, SyncPace, SyncStep, SyncWorker, Unsynced, WorkerIo, write_hint,
 };
-use brickyard_store::{HintJob, MemDisk, Opened, Poisoned};
+use brickyard_store::{FreeJob, HintJob, MemDisk, Opened, Poisoned};
 use brickyard_types::record::{self, Kind, flag};
 use brickyard_types::{Durability, Instant, Op, PartitionId, Position, SegmentId, View};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The log is synced this long after something was written at the latest.
-const SYNC_INTERVAL: Duration = Duration::from_nanos(SECOND);
+/// The log is synced this long after something was written at the latest, or after so many bytes.
+const SYNC_PACE: SyncPace = SyncPace {
+    interval: Duration::from_nanos(SECOND),
+    bytes: 32 << 10,
+};
 
 /// Whose step it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,7 +189,7 @@ impl LogWork {
                 has_reports: false,
             },
             deletes: VecDeque::new(),
-            sync: SyncWorker::new(opened.syncer, unsealed, SYNC_INTERVAL),
+            sync: SyncWorker::new(opened.syncer, unsealed, SYNC_PACE),
             syncing: None,
             is_poisoned: false,
             reads: VecDeque::new(),
@@ -239,11 +242,6 @@ impl LogWork {
 
     pub(crate) fn read(&mut self, order: ReadOrder) {
         self.reads.push_back(order);
-    }
-
-    pub(crate) fn delete(&mut self, segment: SegmentId) {
-        self.deletes.push_back(segment);
-        self.around.is_sync_woken = true;
     }
 
     /// A record of a partition that is not in the log yet, or not so durably.
@@ -349,8 +347,15 @@ impl LogWork {
             Worker::Read => {
                 self.is_reading = false;
                 if let Some(order) = self.reads.pop_front() {
-                    let report = self.reading.read(&order, self.around.end);
-                    self.around.reports.extend(report.map(Report::Read));
+                    match self.reading.carry_out(&order, self.around.end) {
+                        Carried::Report(report) => {
+                            self.around.reports.push_back(Report::Read(report));
+                        }
+                        Carried::Closed(segment) => {
+                            self.deletes.push_back(segment);
+                            self.around.is_sync_woken = true;
+                        }
+                    }
                 }
             }
             Worker::Hint => {
@@ -461,5 +466,9 @@ impl SyncIo<MemDisk> for Around {
 
     fn hint(&mut self, job: HintJob<MemDisk>) {
         self.hints.push_back(job);
+    }
+
+    fn free(&mut self, mut job: FreeJob<MemDisk>) {
+        while job.step() {}
     }
 }

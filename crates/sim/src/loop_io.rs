@@ -14,7 +14,7 @@ use brickyard_node::disk::{AppendOrder, ReadOrder};
 use brickyard_node::io::{
     Ask, Clocks, Io, Log, LoopProgress, Ports, Queues, ReceiveOutcome, Sent, Sockets, ToLoop,
 };
-use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
+use brickyard_types::{BrickId, Instant, UnixMillis};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -35,7 +35,6 @@ pub(crate) struct Socket {
 pub(crate) enum Act {
     Append(AppendOrder),
     Read(ReadOrder),
-    Delete(SegmentId),
     /// The workers and the other bricks may begin.
     Flush,
     Forward(BrickId, Vec<Forward>),
@@ -400,10 +399,6 @@ impl Log for LoopIo<'_> {
 
     fn read(&mut self, order: ReadOrder) {
         self.outside.acts.push_back(Act::Read(order));
-    }
-
-    fn delete(&mut self, segment: SegmentId) {
-        self.outside.acts.push_back(Act::Delete(segment));
     }
 
     fn is_log_behind(&self) -> bool {

@@ -136,9 +136,6 @@ impl Cluster {
         match act {
             Act::Append(order) => self.machines.with_log(node, brick, |log| log.append(order)),
             Act::Read(order) => self.machines.with_log(node, brick, |log| log.read(order)),
-            Act::Delete(segment) => self
-                .machines
-                .with_log(node, brick, |log| log.delete(segment)),
             Act::Flush => self.machines.begin_work(&mut self.ground, node, brick),
             Act::Forward(to, messages) => {
                 let from = BrickId(brick as u32);

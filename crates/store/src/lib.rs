@@ -36,6 +36,7 @@ mod error;
 mod file_name;
 #[cfg(test)]
 mod fixture;
+mod free;
 mod hint;
 pub mod inspect;
 #[cfg(any(test, feature = "testing"))]
@@ -59,6 +60,7 @@ pub use damage::{Damage, Part, Tainted};
 pub use data_dir::{BootNote, Create, DataDir, DataDirError};
 pub use disk::{Access, Disk, DiskFile, Space, read_file, replace_file};
 pub use error::{AppendError, Poisoned, ReadError, StoreError};
+pub use free::FreeJob;
 pub use hint::{HintEntry, HintJob, HintRecord, read_hints};
 #[cfg(any(test, feature = "testing"))]
 pub use mem_disk::{Fault, MemDisk, MemFile};

@@ -1,6 +1,6 @@
 //! Makes the log durable, seals full segments and deletes cleaned ones. Used from the sync thread.
 //!
-//! In:  [`Rolled`] segments and positions. Out: durability; [`HintJob`]s for an idle worker.
+//! In:  [`Rolled`] segments and positions. Out: durability; [`HintJob`]s and [`FreeJob`]s for an idle worker.
 //!
 //! Invariants:
 //! - When [`Syncer::sync`] returned `Ok`, everything before the position survives a power cut.
@@ -11,9 +11,10 @@
 //! Not here: writing records (`append.rs`).
 
 use crate::append::{Full, Rolled};
-use crate::disk::{Disk, DiskFile, note_failed_sync};
+use crate::disk::{Access, Disk, DiskFile, note_failed_sync};
 use crate::error::Poisoned;
 use crate::file_name;
+use crate::free::FreeJob;
 use crate::hint::HintJob;
 use crate::segment::footer;
 use crate::shared::Shared;
@@ -32,6 +33,8 @@ pub struct Syncer<D: Disk> {
     /// Segments at the front of `full` whose records are synced; only their footers are missing.
     synced_full: usize,
     hints: VecDeque<HintJob<D>>,
+    /// Deleted segments whose room is not given back yet.
+    deleted: VecDeque<FreeJob<D>>,
     is_directory_synced: bool,
 }
 
@@ -44,6 +47,7 @@ impl<D: Disk> Syncer<D> {
             full: VecDeque::new(),
             synced_full: 0,
             hints: VecDeque::new(),
+            deleted: VecDeque::new(),
             is_directory_synced: false,
         }
     }
@@ -133,9 +137,16 @@ impl<D: Disk> Syncer<D> {
         self.hints.pop_front()
     }
 
-    /// Deletes sealed segments and their hint files. They are gone for good when this returns.
+    /// A deleted segment whose room can be given back, each once. Best run on a thread that may be busy for a while; a job
+    /// that is dropped gives it back at once.
+    pub fn take_free_job(&mut self) -> Option<FreeJob<D>> {
+        self.deleted.pop_front()
+    }
+
+    /// Deletes sealed segments and their hint files. They are gone for good when this returns; their room is given back
+    /// by [`Self::take_free_job`].
     ///
-    /// The caller has moved every live record and synced the copies. The segments go in the order
+    /// The caller has moved every live record and synced the copies, and nobody reads the segments any more. The segments go in the order
     /// given, which is that of the caller's decisions: a tombstone in a later one may have been dropped
     /// because an earlier one goes. File systems with a journal keep that order across a power cut.
     ///
@@ -151,6 +162,7 @@ impl<D: Disk> Syncer<D> {
         if segments.is_empty() {
             return Ok(());
         }
+        let mut files = Vec::new();
         for &segment in segments {
             let is_open =
                 segment == self.active.0 || self.full.iter().any(|full| full.id == segment);
@@ -161,6 +173,9 @@ impl<D: Disk> Syncer<D> {
                 self.active.0
             );
             self.hints.retain(|job| job.segment() != segment);
+            // Without it the room is given back at once.
+            let file = (self.disk).open(&file_name::segment(segment), Access::ReadWrite);
+            files.extend(file.ok());
             for name in [file_name::hint(segment), file_name::segment(segment)] {
                 let removed = match self.disk.remove(&name) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -170,7 +185,10 @@ impl<D: Disk> Syncer<D> {
             }
         }
         let synced = self.disk.sync_dir();
-        self.check("sync", "", synced)
+        self.check("sync", "", synced)?;
+        // Not before: a power cut may bring back a name whose removal was not synced, and what it names must be whole.
+        self.deleted.extend(files.into_iter().map(FreeJob::new));
+        Ok(())
     }
 
     /// Syncs the records of full segments.

@@ -151,6 +151,29 @@ fn one_sync_covers_many_deletes_and_a_power_cut_keeps_their_order() {
 }
 
 #[test]
+fn room_of_a_deleted_segment_is_given_back_once_its_name_is_gone_for_good() {
+    let disk = MemDisk::new(1);
+    let mut log = Log::open(&disk, config());
+    log.fill(1, 40);
+    log.sync();
+    log.ends.syncer.delete_segments(&[SegmentId(1)]).unwrap();
+    let mut job = log.ends.syncer.take_free_job().expect("a job");
+    assert!(!exists(&disk, "000001.seg"));
+    assert!(!job.step(), "it is a short one");
+    assert!(log.ends.syncer.take_free_job().is_none());
+
+    disk.inject(Fault::SyncFails { after: 0 });
+    log.ends
+        .syncer
+        .delete_segments(&[SegmentId(2)])
+        .unwrap_err();
+    assert!(
+        log.ends.syncer.take_free_job().is_none(),
+        "a power cut may bring it back"
+    );
+}
+
+#[test]
 #[should_panic(expected = "deleted before it is sealed")]
 fn active_segment_cannot_be_deleted() {
     let mut log = Log::open(&MemDisk::new(1), config());

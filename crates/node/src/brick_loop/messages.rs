@@ -68,10 +68,8 @@ impl BrickLoop {
                     from,
                     bytes_max,
                 }),
-                Effect::DeleteSegment(segment) => {
-                    io.read(ReadOrder::Forget(segment));
-                    io.delete(segment);
-                }
+                // Behind all that is to be read of it.
+                Effect::DeleteSegment(segment) => io.read(ReadOrder::Delete(segment)),
                 Effect::Forward(to, messages) => io.forward(to, messages),
                 Effect::Control(token, request) => self.ask_control(io, token, request),
                 // A full queue loses it: the brick says it again.

@@ -3,7 +3,7 @@
 use super::append::AppendReport;
 use super::unsynced::Unsynced;
 use brickyard_brick::BatchId;
-use brickyard_store::{Disk, HintJob};
+use brickyard_store::{Disk, FreeJob, HintJob};
 use brickyard_types::{Instant, Position};
 use std::time::Duration;
 
@@ -41,4 +41,7 @@ pub trait SyncIo<D: Disk>: WorkerIo<D> {
 
     /// A segment is sealed: its hint file may be written, or not.
     fn hint(&mut self, job: HintJob<D>);
+
+    /// A segment is deleted: its room is to be given back, bit by bit.
+    fn free(&mut self, job: FreeJob<D>);
 }

@@ -21,8 +21,17 @@ pub enum ReadOrder {
         /// About how much.
         bytes_max: u32,
     },
-    /// The segment is being deleted: close it, so that its space is given back.
-    Forget(SegmentId),
+    /// Nothing lives in the segment any more: close it, and pass it on to be deleted.
+    Delete(SegmentId),
+}
+
+/// What came of an order.
+#[derive(Debug)]
+pub enum Carried {
+    /// The loop is to be told.
+    Report(ReadReport),
+    /// Nothing reads the segment any more: the sync worker may delete it.
+    Closed(SegmentId),
 }
 
 /// What was read.
@@ -61,17 +70,17 @@ impl<D: Disk> Reading<D> {
     }
 
     /// Reads; `written` is how far the log is whole.
-    pub fn read(&mut self, order: &ReadOrder, written: Position) -> Option<ReadReport> {
+    pub fn carry_out(&mut self, order: &ReadOrder, written: Position) -> Carried {
         match order {
-            ReadOrder::Value(read) => Some(self.value(read)),
+            ReadOrder::Value(read) => Carried::Report(self.value(read)),
             ReadOrder::Chunk {
                 segment,
                 from,
                 bytes_max,
-            } => Some(self.chunk(*segment, *from, *bytes_max as usize, written)),
-            ReadOrder::Forget(segment) => {
+            } => Carried::Report(self.chunk(*segment, *from, *bytes_max as usize, written)),
+            ReadOrder::Delete(segment) => {
                 self.0.forget(*segment);
-                None
+                Carried::Closed(*segment)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Syncs the log, group by group, and deletes segments once they are sealed.
 //!
 //! In:  [`Unsynced`] of the append worker; segments to delete. Out: the newest synced batch, checkpoints, hint files to
-//! write.
+//! write, room to give back.
 //!
 //! One sync covers every batch that was written before it began: while it runs the next ones
 //! gather, so that a disk with slow syncs gets larger groups and not a longer queue. Likewise one sync of
@@ -12,10 +12,13 @@
 //! meanwhile, the next one is held back until about as much is written as was under way, or for three times as long
 //! as the last one took: the groups meet, and half the syncs do. A client that is alone never waits for another one.
 //!
+//! What asks for no sync is synced from time to time, and earlier where much is written: to write back a second of a busy log
+//! at once takes the disk so long that the log's own writes wait for it.
+//!
 //! Invariant: a batch that asks for it is synced as soon as the sync before it is done, but for that time; all others
 //! within the interval.
 
-use super::io::{SyncIo, WorkerIo};
+use super::io::SyncIo;
 use super::unsynced::Unsynced;
 use brickyard_brick::BatchId;
 use brickyard_store::{Disk, HintJob, Poisoned, Rolled, Syncer};
@@ -23,7 +26,7 @@ use brickyard_types::{Instant, Position, SegmentId};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Segments that are deleted between two looks for something to sync: unlinking large files takes time.
+/// Segments that are deleted between two looks for something to sync.
 const DELETES_AT_ONCE: usize = 32;
 
 /// A wanted sync is held back for so many times what the last one took: until then the loop has answered those whom
@@ -32,6 +35,15 @@ const HOLD_SYNCS: u32 = 3;
 
 /// And no longer.
 const HOLD_MAX: Duration = Duration::from_millis(1);
+
+/// When to sync what asks for none: at the latest after so long, and after so many bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncPace {
+    /// What a power cut may cost.
+    pub interval: Duration,
+    /// What is written back at once.
+    pub bytes: u64,
+}
 
 /// A sync that is to be done.
 #[derive(Debug)]
@@ -64,8 +76,7 @@ pub struct SyncWorker<D: Disk> {
     unsealed: BTreeSet<SegmentId>,
     /// Segments to delete, in order, once they are sealed.
     postponed: Vec<SegmentId>,
-    /// What nobody wants synced at once is synced within that time.
-    interval: Duration,
+    pace: SyncPace,
     /// When the oldest unsynced write must be synced at the latest.
     due: Option<Instant>,
     /// Before this instant a sync that a batch wants is held back, unless enough is written.
@@ -80,13 +91,13 @@ impl<D: Disk> SyncWorker<D> {
     pub fn new(
         syncer: Syncer<D>,
         unsealed: impl IntoIterator<Item = SegmentId>,
-        interval: Duration,
+        pace: SyncPace,
     ) -> Self {
         Self {
             syncer,
             unsealed: unsealed.into_iter().collect(),
             postponed: Vec::new(),
-            interval,
+            pace,
             due: None,
             hold_until: Instant(0),
             synced: BatchId(0),
@@ -103,7 +114,7 @@ impl<D: Disk> SyncWorker<D> {
     ///
     /// # Errors
     /// The log is not to be used any more.
-    pub fn next(&mut self, io: &mut impl WorkerIo<D>) -> Result<SyncStep, Poisoned> {
+    pub fn next(&mut self, io: &mut impl SyncIo<D>) -> Result<SyncStep, Poisoned> {
         let has_more = self.delete(io)?;
         let now = io.now();
         Ok(match io.unsynced(|unsynced| self.check(unsynced, now)) {
@@ -116,7 +127,7 @@ impl<D: Disk> SyncWorker<D> {
     ///
     /// # Errors
     /// The log is not to be used any more.
-    pub fn delete(&mut self, io: &mut impl WorkerIo<D>) -> Result<bool, Poisoned> {
+    pub fn delete(&mut self, io: &mut impl SyncIo<D>) -> Result<bool, Poisoned> {
         if self.postponed.is_empty() {
             return Ok(false);
         }
@@ -133,6 +144,9 @@ impl<D: Disk> SyncWorker<D> {
             !is_ready
         });
         self.syncer.delete_segments(&ready)?;
+        while let Some(job) = self.syncer.take_free_job() {
+            io.free(job);
+        }
         for segment in &ready {
             tracing::debug!(segment = segment.0, "segment deleted");
         }
@@ -148,14 +162,17 @@ impl<D: Disk> SyncWorker<D> {
 
     fn check(&mut self, unsynced: &mut Unsynced<D>, now: Instant) -> SyncStep {
         unsynced.is_holding = false;
+        unsynced.due_at = self.synced_bytes.saturating_add(self.pace.bytes);
+        unsynced.is_due = unsynced.bytes >= unsynced.due_at;
         // Together with the position below, which may be in the segment behind them.
         self.take_rolled(&mut unsynced.rolled);
         if unsynced.is_dirty && self.due.is_none() {
-            self.due = Some(now + self.interval);
+            self.due = Some(now + self.pace.interval);
         }
         let wait = self.due.map(|due| due - now);
         let is_wanted = unsynced.wanted > self.synced;
         let is_urgent = unsynced.is_closed
+            || unsynced.is_due
             || !unsynced.checkpoints.is_empty()
             || wait.is_some_and(|wait| wait.is_zero());
         if is_wanted && !is_urgent {

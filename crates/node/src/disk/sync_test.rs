@@ -1,14 +1,18 @@
 //! When is what synced, and who must be woken for it; in time that stands still until it is told to move.
 
 use super::*;
-use crate::disk::{AppendIo, AppendOrder, AppendReport, AppendWorker, SYNC_ONLY};
+use crate::disk::{AppendIo, AppendOrder, AppendReport, AppendWorker, SYNC_ONLY, WorkerIo};
 use brickyard_brick::Append;
-use brickyard_store::{DirectoryId, Fault, LogConfig, MemDisk, open};
+use brickyard_store::{DirectoryId, Fault, FreeJob, LogConfig, MemDisk, open};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{BrickId, Op, PartitionId, TableId, View};
 use std::sync::Arc;
 
 const INTERVAL: Duration = Duration::from_secs(1);
+const PACE: SyncPace = SyncPace {
+    interval: INTERVAL,
+    bytes: 1 << 20,
+};
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 struct Around {
@@ -67,6 +71,11 @@ impl SyncIo<MemDisk> for Around {
     fn hint(&mut self, job: HintJob<MemDisk>) {
         self.reported.push(format!("sealed {}", job.segment().0));
     }
+
+    fn free(&mut self, mut job: FreeJob<MemDisk>) {
+        while job.step() {}
+        self.reported.push("freed".to_owned());
+    }
 }
 
 impl Bench {
@@ -85,7 +94,7 @@ impl Bench {
                 reported: Vec::new(),
             },
             append: AppendWorker::new(opened.appender),
-            sync: SyncWorker::new(opened.syncer, [], INTERVAL),
+            sync: SyncWorker::new(opened.syncer, [], PACE),
             op: 0,
         }
     }
@@ -181,6 +190,26 @@ fn batch_that_does_not_ask_wakes_who_sleeps_for_ever_and_nobody_else() {
     let job = bench.begin();
     bench.finish(job, MILLISECOND);
     assert_eq!(bench.reported(), ["appended 1", "appended 2", "synced 2"]);
+}
+
+#[test]
+fn much_is_synced_before_its_time_and_wakes_the_worker_once() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.sleep(), None);
+    assert!(bench.append(false, 10));
+    assert_eq!(bench.sleep(), Some(INTERVAL));
+    let half = PACE.bytes as usize / 2;
+    assert!(!bench.append(false, half));
+    assert!(bench.append(false, half), "that is as much as may wait");
+    assert!(!bench.append(false, half), "it was woken");
+    let job = bench.begin();
+    assert!(!bench.append(false, half), "it looks again by itself");
+    bench.finish(job, MILLISECOND);
+    assert_eq!(bench.sleep(), Some(INTERVAL), "half of it has come since");
+    assert!(bench.append(false, half));
+    let job = bench.begin();
+    bench.finish(job, MILLISECOND);
+    assert_eq!(bench.sleep(), None);
 }
 
 #[test]

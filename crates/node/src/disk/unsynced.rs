@@ -20,6 +20,10 @@ pub struct Unsynced<D: Disk> {
     pub(super) batches: u32,
     /// Bytes that were written so far.
     pub(super) bytes: u64,
+    /// Once so many bytes have been written a sync is due, whatever the time.
+    pub(super) due_at: u64,
+    /// They have been: the sync worker was woken since it last looked.
+    pub(super) is_due: bool,
     /// A sync that is held back begins once so many bytes have been written.
     pub(super) held_for: u64,
     /// The sync worker sleeps without a timeout: it must be woken for the first write.
@@ -41,6 +45,8 @@ impl<D: Disk> Unsynced<D> {
             is_dirty: false,
             batches: 0,
             bytes: 0,
+            due_at: u64::MAX,
+            is_due: false,
             held_for: 0,
             is_idle: false,
             is_holding: false,
@@ -69,10 +75,11 @@ impl<D: Disk> Unsynced<D> {
         self.bytes += bytes as u64;
         let is_holding = self.is_holding && self.bytes < self.held_for;
         let is_idle = std::mem::take(&mut self.is_idle);
+        let was_due = std::mem::replace(&mut self.is_due, self.bytes >= self.due_at);
         if sync {
             self.wanted = id;
         }
-        (sync && !is_holding) || is_idle
+        (sync && !is_holding) || is_idle || (self.is_due && !was_due)
     }
 
     /// Everything that was ordered so far is to be synced. The sync worker must be woken.

@@ -215,6 +215,8 @@ fields! {
         sync_interval: Duration = Duration::from_secs(1), "time",
             "How often the logs of tables with durability `log` are synced: what a power cut may \
              cost. One second, as in Redis's `appendfsync everysec`.";
+        sync_bytes: ByteSize = ByteSize::mebibytes(4), "bytes",
+            "After so many bytes they are synced earlier: to write back a second of a busy log at once holds up its writes.";
         runway_bytes: ByteSize = ByteSize::kibibytes(256), "bytes",
             "Zeros that are written ahead of the log's end where syncs come often (`fsync`): a sync of what is then \
              written over them leaves the file's length and its blocks as they are, which takes a disk less time. \

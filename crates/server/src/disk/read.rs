@@ -2,13 +2,14 @@
 //! replicas that catch up.
 //!
 //! In:  [`ReadOrder`]s from the loop; from the append thread, how far the log is whole. Out:
-//!      [`ReadReport`]s, in order.
+//!      [`ReadReport`]s, in order; for the sync thread, the segments to delete, which nothing reads any more.
 
 use super::progress::Progress;
 use super::timing::DiskStats;
-use crate::queue::{self, Reports};
-use brickyard_node::disk::{ReadOrder, ReadReport, Reading};
+use crate::queue::{self, Orders, Reports};
+use brickyard_node::disk::{Carried, ReadOrder, ReadReport, Reading};
 use brickyard_store::Disk;
+use brickyard_types::SegmentId;
 use rtrb::Consumer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,6 +22,7 @@ pub(super) struct ReadThread<D: Disk> {
     pub(super) log: Reading<D>,
     pub(super) orders: Consumer<ReadOrder>,
     pub(super) reports: Reports<ReadReport>,
+    pub(super) deletes: Orders<SegmentId>,
     pub(super) progress: Arc<Progress<D>>,
     pub(super) stats: Arc<DiskStats>,
 }
@@ -32,8 +34,13 @@ impl<D: Disk> ReadThread<D> {
             let started = Instant::now();
             // Whatever the loop has heard of is before this.
             let written = self.progress.end();
-            let Some(report) = self.log.read(&order, written) else {
-                continue;
+            let report = match self.log.carry_out(&order, written) {
+                Carried::Report(report) => report,
+                Carried::Closed(segment) => {
+                    self.deletes.give(segment);
+                    self.deletes.flush();
+                    continue;
+                }
             };
             if matches!(order, ReadOrder::Value(_)) {
                 self.stats.read.add(started.elapsed());

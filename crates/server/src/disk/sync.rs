@@ -1,17 +1,18 @@
 //! The sync thread: group commit when a batch asks for it, otherwise every `sync_interval`; it deletes segments, too.
 //!
-//! In:  what the append thread has written; segments to delete from the loop.
+//! In:  what the append thread has written; segments to delete, from the read thread.
 //! Out: the newest synced batch (an atomic, so that a slow reader costs no queue), and [`SyncReport`]s.
 //!
 //! Not here: when to sync what (`node`).
 
+use super::idle::IdleJob;
 use super::progress::Progress;
 use super::timing::DiskStats;
 use crate::clock;
-use crate::queue::Reports;
+use crate::queue::{self, Reports};
 use brickyard_brick::BatchId;
 use brickyard_node::disk::{SyncIo, SyncStep, SyncWorker, Unsynced, WorkerIo};
-use brickyard_store::{Disk, HintJob, Poisoned};
+use brickyard_store::{Disk, FreeJob, HintJob, Poisoned};
 use brickyard_types::{Instant, SegmentId};
 use rtrb::Consumer;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub(super) struct SyncThread<D: Disk> {
 pub(super) struct Around<D: Disk> {
     pub(super) progress: Arc<Progress<D>>,
     pub(super) reports: Reports<SyncReport>,
-    pub(super) hints: SyncSender<HintJob<D>>,
+    pub(super) idle: SyncSender<IdleJob<D>>,
     pub(super) stats: Arc<DiskStats>,
 }
 
@@ -80,13 +81,13 @@ impl<D: Disk> SyncThread<D> {
         }
     }
 
+    /// Deletes what the read thread passes on until it ends.
     fn delete_all(&mut self) -> Result<(), Poisoned> {
-        loop {
-            self.take_deletes();
-            if !self.worker.delete(&mut self.around)? {
-                return Ok(());
-            }
+        while let Some(segment) = queue::wait(&mut self.deletes) {
+            self.worker.postpone(segment);
         }
+        while self.worker.delete(&mut self.around)? {}
+        Ok(())
     }
 }
 
@@ -112,12 +113,17 @@ impl<D: Disk> SyncIo<D> for Around<D> {
 
     fn hint(&mut self, job: HintJob<D>) {
         let segment = job.segment();
-        if self.hints.try_send(job).is_err() {
+        if self.idle.try_send(IdleJob::Hint(job)).is_err() {
             // It only makes the next start read this segment in full.
             tracing::debug!(
                 segment = segment.0,
-                "no hint file: the hint thread is behind"
+                "no hint file: the idle thread is behind"
             );
         }
+    }
+
+    fn free(&mut self, job: FreeJob<D>) {
+        // One that is not taken is dropped, which gives the room back at once.
+        drop(self.idle.try_send(IdleJob::Free(job)));
     }
 }

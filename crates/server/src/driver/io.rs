@@ -13,7 +13,7 @@ use crate::{clock, fatal};
 use brickyard_brick::{Accepted, ConnectionId, Event, Forward, LinkId, Port};
 use brickyard_node::disk::{AppendOrder, ReadOrder};
 use brickyard_node::io::{self as node, Ask, Io, LoopProgress, Receive, ReceiveOutcome, Sent};
-use brickyard_types::{BrickId, Instant, SegmentId, UnixMillis};
+use brickyard_types::{BrickId, Instant, UnixMillis};
 use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
 use rtrb::Consumer;
@@ -339,10 +339,6 @@ impl node::Log for LoopIo {
 
     fn read(&mut self, order: ReadOrder) {
         self.disk.read(order);
-    }
-
-    fn delete(&mut self, segment: SegmentId) {
-        self.disk.delete(segment);
     }
 
     fn is_log_behind(&self) -> bool {

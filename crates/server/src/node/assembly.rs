@@ -10,12 +10,13 @@ use super::shared;
 use crate::addresses::ListenAddresses;
 use crate::config::Config;
 use crate::control::{self, Authenticator, Notices, Opened, Running, link};
-use crate::disk::{DiskStats, HintThread};
+use crate::disk::{DiskStats, IdleThread};
 use crate::driver::WAKER;
 use crate::listener::{Listener, Reserved};
 use crate::wake::Waker;
 use crate::{descriptors, fatal, handout, mesh, random};
 use brickyard_node::First;
+use brickyard_node::disk::SyncPace;
 use brickyard_store::OsDisk;
 use mio::Poll;
 use std::sync::{Arc, mpsc as std_mpsc};
@@ -37,7 +38,7 @@ pub(super) struct Assembly<'a> {
 pub(super) struct Assembled {
     pub(super) running: Running,
     pub(super) bricks: Vec<JoinHandle<()>>,
-    pub(super) hints: HintThread<OsDisk>,
+    pub(super) idle: IdleThread<OsDisk>,
 }
 
 impl Assembly<'_> {
@@ -57,7 +58,7 @@ impl Assembly<'_> {
         let shared = shared::shared(config, data, &first, addresses, maxclients)?;
         let shared = Arc::new(shared);
         let (catalog, catalog_seen) = watch::channel(Arc::clone(&first.catalog));
-        let hints = HintThread::start(catalog_seen.clone()).map_err(StartError::Thread)?;
+        let idle = IdleThread::start(catalog_seen.clone()).map_err(StartError::Thread)?;
         let polls = (0..bricks)
             .map(|_| Poll::new())
             .collect::<Result<Vec<_>, _>>();
@@ -85,9 +86,12 @@ impl Assembly<'_> {
                 log: BrickLog {
                     disk: data.brick(index)?,
                     config: data.store_config(config, index),
-                    hints: hints.sender(),
+                    idle: idle.sender(),
                     stats: Arc::clone(&disks[index]),
-                    sync_interval: config.sync_interval,
+                    pace: SyncPace {
+                        interval: config.sync_interval,
+                        bytes: config.sync_bytes.0,
+                    },
                     inline_append_max: config.inline_append_max.to_usize(),
                 },
                 catalog: Arc::clone(&first.catalog),
@@ -153,7 +157,7 @@ impl Assembly<'_> {
         Ok(Assembled {
             running,
             bricks,
-            hints,
+            idle,
         })
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::clock;
 use crate::control::ControlLink;
-use crate::disk::{self, DiskSetup, DiskStats};
+use crate::disk::{self, DiskSetup, DiskStats, IdleJob};
 use crate::driver::{self, ClientPorts, Links, LoopIo};
 use crate::handout::{self, Handout};
 use crate::huge_pages;
@@ -16,14 +16,14 @@ use crate::wake::Waker;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::{BrickConfig, Forward};
 use brickyard_metadata::Catalog;
+use brickyard_node::disk::SyncPace;
 use brickyard_node::recovery::{self, RecoveredBrick};
-use brickyard_store::{self as store, Access, Disk, DiskFile as _, HintJob, OsDisk};
+use brickyard_store::{self as store, Access, Disk, DiskFile as _, OsDisk};
 use brickyard_types::{BrickId, Incarnation};
 use mio::Poll;
 use rtrb::Consumer;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
-use std::time::Duration;
 
 /// What a brick gets once all bricks have read their logs.
 pub(super) struct Ports {
@@ -57,9 +57,9 @@ pub(super) struct BrickThread {
 pub(super) struct BrickLog {
     pub(super) disk: OsDisk,
     pub(super) config: store::LogConfig,
-    pub(super) hints: SyncSender<HintJob<OsDisk>>,
+    pub(super) idle: SyncSender<IdleJob<OsDisk>>,
     pub(super) stats: Arc<DiskStats>,
-    pub(super) sync_interval: Duration,
+    pub(super) pace: SyncPace,
     pub(super) inline_append_max: usize,
 }
 
@@ -97,11 +97,11 @@ impl BrickThread {
         let setup = DiskSetup {
             brick: self.index as u32,
             wakers: &self.wakers,
-            sync_interval: self.log.sync_interval,
+            pace: self.log.pace,
             inline_append_max: self.log.inline_append_max,
             stats: self.log.stats,
         };
-        let started = disk::start(opened, self.log.hints, setup);
+        let started = disk::start(opened, self.log.idle, setup);
         #[expect(
             clippy::expect_used,
             reason = "without its disk threads a brick cannot serve"
