@@ -118,6 +118,7 @@ impl Consensus {
                 );
                 let snapshot = snapshot.as_ref().map(snapshot_of_library);
                 let ack = PendingAck {
+                    since: self.own_disk.now(),
                     library: Some(library),
                     vote: hard_state.map(|it| (it.term, it.vote)),
                     restored: snapshot.clone(),
@@ -162,6 +163,7 @@ impl Consensus {
             hard_state.commit
         );
         let number = self.pending_acks.add(PendingAck {
+            since: self.own_disk.now(),
             vote: Some((hard_state.term, hard_state.vote)),
             ..PendingAck::default()
         });

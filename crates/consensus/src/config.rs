@@ -11,6 +11,8 @@ pub struct ConsensusConfig {
     pub election_ticks: u32,
     /// A leader is heard every so many ticks.
     pub heartbeat_ticks: u32,
+    /// A disk that owes something for so many ticks is bad: a leader gives the lead up then, if others have stored what it has not.
+    pub disk_ticks: u32,
     /// Entries in one message, in bytes, unless a single one is larger.
     pub message_bytes_max: u64,
     /// Proposals that may wait for their commit, in bytes; more are refused.
@@ -37,6 +39,7 @@ impl ConsensusConfig {
             seed,
             election_ticks: 10,
             heartbeat_ticks: 3,
+            disk_ticks: 10,
             message_bytes_max: 1 << 20,
             uncommitted_bytes_max: 16 << 20,
             in_flight_max: 64,

@@ -7,6 +7,7 @@ fn defaults_are_those_that_the_pages_name() {
         seed: 9,
         election_ticks: 10,
         heartbeat_ticks: 3,
+        disk_ticks: 10,
         message_bytes_max: 1_048_576,
         uncommitted_bytes_max: 16_777_216,
         in_flight_max: 64,

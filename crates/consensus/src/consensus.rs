@@ -9,11 +9,13 @@ use crate::config::ConsensusConfig;
 use crate::log::{Log, members_of};
 use crate::members::{ConfChange, History, Members};
 use crate::output::ConsensusOutput;
+use crate::own_disk::OwnDisk;
 use crate::pending_acks::PendingAcks;
 use crate::plausible;
 use crate::refused::{Refused, Rejected};
 use crate::rounds::Rounds;
 use crate::state::{HardState, RecoverError, RecoveredState, Snapshot};
+use crate::succession::Succession;
 use crate::wire;
 use raft::eraftpb::MessageType;
 use raft::{ProgressState, RawNode, SnapshotStatus, StateRole};
@@ -43,6 +45,8 @@ pub struct Consensus {
     /// Followers that were sent a snapshot, and for how many ticks they did not answer.
     sending: BTreeMap<u64, u32>,
     pub(crate) leader_contacts: u64,
+    pub(crate) own_disk: OwnDisk,
+    pub(crate) succession: Succession,
 }
 
 /// What waits to be polled.
@@ -106,6 +110,8 @@ impl Consensus {
             is_snapshot_asked: false,
             sending: BTreeMap::new(),
             leader_contacts: 0,
+            own_disk: OwnDisk::default(),
+            succession: Succession::default(),
         };
         if let Some(snapshot) = snapshot {
             this.hand_restored(snapshot);
@@ -121,14 +127,27 @@ impl Consensus {
 
     /// Time went on.
     pub fn tick(&mut self) {
+        let patience = self.disk_patience();
+        self.own_disk.tick(self.pending_acks.oldest(), patience);
         let core = &self.raft.raft;
         let is_due = core.election_elapsed + 1 >= core.randomized_election_timeout();
-        // A candidate has to have stored all that it received: the library relies on it.
-        if core.state == StateRole::Leader || !is_due || self.is_all_stored() {
+        if core.state == StateRole::Leader || !is_due {
+            self.own_disk.on_no_election();
+            self.raft.tick();
+        } else if self.may_stand() {
             self.raft.tick();
         }
         self.resend_snapshots();
         self.settle();
+    }
+
+    /// Whether this node may stand now that it is time.
+    fn may_stand(&mut self) -> bool {
+        // A candidate has to have stored all that it received: the library relies on it. One whose disk was bad lately lets the
+        // others stand first, for as long as any of them may take: it would be elected and hold up everything again.
+        let longest = self.config.election_ticks * 2;
+        self.is_all_stored()
+            && (self.voters() == [self.config.id] || !self.own_disk.holds_back(longest))
     }
 
     /// A message came. `from` is the node that the connection was proved to come from, not the one that the message names.
@@ -268,6 +287,14 @@ impl Consensus {
                 self.hand_restored(snapshot);
             }
         }
+        let patience = self.disk_patience();
+        self.own_disk.take(self.pending_acks.oldest(), patience);
+        self.settle();
+    }
+
+    /// The disk takes nothing of what it was given, as when it is full; it is tried again.
+    pub fn on_disk_refused(&mut self) {
+        self.own_disk.refuse();
         self.settle();
     }
 
@@ -333,6 +360,7 @@ impl Consensus {
             self.config.election_ticks,
         );
         core.set_randomized_election_timeout(timeout);
+        self.maintain_succession();
         self.settle_rounds();
         self.announce();
         self.ask_for_snapshot();

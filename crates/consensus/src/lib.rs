@@ -18,6 +18,7 @@
 //!   in a term that is not stored.
 //! - An entry is handed out once, in order, and only when it is committed and stored here. After a
 //!   restart, again from the snapshot on.
+//! - A leader whose own disk holds up what a majority has stored gives the lead up, and does not stand before the others again.
 //! - No bytes from outside make it panic.
 //!
 //! Not here: the state machine (`metadata`), the log on the disk (`store`), connections and clocks
@@ -33,11 +34,13 @@ mod eligible;
 mod log;
 mod members;
 mod output;
+mod own_disk;
 mod pending_acks;
 mod plausible;
 mod refused;
 mod rounds;
 mod state;
+mod succession;
 mod view;
 mod wire;
 

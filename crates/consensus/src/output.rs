@@ -41,6 +41,11 @@ pub enum ConsensusOutput {
         /// In which term.
         term: u64,
     },
+    /// This node leads, and its own disk holds up what others have stored: the lead goes to that voter, or to whoever is elected.
+    HandOver {
+        /// The voter, if there is one that can take it at once.
+        to: Option<u64>,
+    },
     /// A majority of voters answered, after the round began, that this node leads.
     QuorumConfirmed(u64),
     /// The round came to nothing: this node does not lead, or not yet with an entry of its own.

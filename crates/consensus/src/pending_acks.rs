@@ -20,6 +20,8 @@ pub(crate) struct PendingAcks {
 #[derive(Debug, Default)]
 pub(crate) struct PendingAck {
     pub(crate) number: u64,
+    /// The tick at which it was handed out.
+    pub(crate) since: u64,
     /// Up to where the library may believe it stored.
     pub(crate) library: Option<u64>,
     /// Term and vote in it.
@@ -45,6 +47,11 @@ impl PendingAcks {
         });
         self.check();
         self.last
+    }
+
+    /// When the oldest was handed out.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.acks.front().map(|ack| ack.since)
     }
 
     /// The latest acknowledgement that is not paid yet.

@@ -24,6 +24,8 @@ pub(crate) enum Happened {
     Restored,
     /// Somebody leads, or nobody, in that term.
     Leadership(Option<NodeId>, u64),
+    /// This node's disk holds up what it leads: the lead goes to that node, or to whoever is elected.
+    HandOver(Option<NodeId>),
     /// Others vote or learn.
     Membership,
     /// A majority answered that round, or did not.
@@ -78,10 +80,11 @@ impl Agreement {
     }
 
     pub(crate) fn on_report(&mut self, report: &Report) {
-        if let Report::Stored(number) = report {
-            self.consensus.on_persisted(*number);
-            self.settle();
+        match report {
+            Report::Stored(number) => self.consensus.on_persisted(*number),
+            Report::Refused(_) => self.consensus.on_disk_refused(),
         }
+        self.settle();
     }
 
     /// Proposes, if this node leads.
@@ -201,6 +204,9 @@ impl Agreement {
                 ConsensusOutput::Leadership { leader, term } => {
                     let leader = leader.map(node_id);
                     self.happened.push_back(Happened::Leadership(leader, term));
+                }
+                ConsensusOutput::HandOver { to } => {
+                    self.happened.push_back(Happened::HandOver(to.map(node_id)));
                 }
                 ConsensusOutput::QuorumConfirmed(round) => {
                     self.happened.push_back(Happened::Round(round, true));

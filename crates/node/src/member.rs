@@ -604,6 +604,11 @@ impl ClusterMember {
                 }
             }
             Happened::Restored | Happened::Membership => {}
+            Happened::HandOver(to) => tracing::warn!(
+                to = to.map(|it| it.0),
+                "this node's control log cannot be written, or is slow to be, and others have written theirs: it hands \
+                 the lead of the control plane over; look at its disk"
+            ),
             Happened::Leadership(leader, term) => {
                 tracing::debug!(?leader, term, "the control plane's leader");
                 if self

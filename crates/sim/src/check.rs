@@ -12,6 +12,7 @@ mod commits;
 mod contents;
 mod expiry;
 mod holders;
+mod leads;
 mod leases;
 mod linearizable;
 pub(crate) mod memory;
@@ -37,6 +38,7 @@ use brickyard_types::BrickId;
 use memory::Seen;
 use std::sync::Arc;
 
+pub(crate) use leads::check_lead;
 pub(crate) use stalls::note_stop;
 pub(crate) use waits::check_wait;
 

@@ -1,6 +1,7 @@
 //! The cluster: its machines, the network, and who looks on; and each node's part of it, which is told of everything (`node`) and whose wishes
 //! are carried out.
 
+use crate::check::check_lead;
 use crate::check::memory::{Checkers, Risks};
 use crate::clock::{MICROSECOND, MILLISECOND, Nanos};
 use crate::ground::Ground;
@@ -19,7 +20,7 @@ use brickyard_store::ControlLogError;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
 
 /// Ticks of the agreement in one lease, as in the server.
-const TICKS_A_LEASE: u32 = 30;
+pub(crate) const TICKS_A_LEASE: u32 = 30;
 
 /// See the module.
 pub(crate) struct Cluster {
@@ -258,7 +259,7 @@ impl Cluster {
                     if let Some(log) = &mut process.control.common.host.log {
                         log.queue.push_back(persist);
                         if !std::mem::replace(&mut log.is_busy, true) {
-                            let delay = self.machines[node].disks.delay(
+                            let delay = self.machines[node].disks.control_delay(
                                 self.now(),
                                 self.ground.shape.control_sync,
                                 &mut self.ground.chance,
@@ -362,6 +363,7 @@ impl Cluster {
         let length = self.machines[node].clocks.true_length(span);
         self.after(length, What::Tick(node, life));
         self.control(node, ControlLoop::on_tick);
+        check_lead(self, node);
         if self.dies_here(node) {
             return;
         }

@@ -2,8 +2,9 @@
 //!
 //! In:  faults. Out: `store`'s [`MemDisk`], and delays.
 //!
-//! Invariants: what fails on one of a machine's directories fails on all, as they are on one device; only rot and the
-//! last moments of a process are a directory's own.
+//! Invariants: what fails on one of a machine's directories fails on all, as they are on one device; only rot, the
+//! last moments of a process and what is done to the control log alone are a directory's own. The node's own directory may be on
+//! another device than its bricks' are.
 
 use crate::clock::Nanos;
 use crate::random::Random;
@@ -16,6 +17,19 @@ pub(crate) struct Disks {
     slow: u64,
     /// Until when nothing is done.
     stuck_until: Nanos,
+    control: ControlDisk,
+}
+
+/// What is wrong with the node's own directory alone, where the control log is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ControlDisk {
+    Well,
+    /// Everything takes so many times as long.
+    Slow(u64),
+    /// Nothing is done until then.
+    Stuck(Nanos),
+    /// It has no room.
+    Full,
 }
 
 impl Disks {
@@ -28,6 +42,7 @@ impl Disks {
                 .collect(),
             slow: 1,
             stuck_until: 0,
+            control: ControlDisk::Well,
         }
     }
 
@@ -101,6 +116,27 @@ impl Disks {
         self.stuck_until.saturating_sub(now) + chance.delay(typical * self.slow)
     }
 
+    /// From now on that is wrong with the control log's disk, and nothing else.
+    pub(crate) fn set_control(&mut self, control: ControlDisk) {
+        self.control = control;
+        if matches!(control, ControlDisk::Full) {
+            self.own.inject(Fault::Crowded { room: 0 });
+        } else {
+            self.own.lift(Fault::Crowded { room: 0 });
+        }
+    }
+
+    /// As [`Self::delay`], of the control log.
+    pub(crate) fn control_delay(&self, now: Nanos, typical: Nanos, chance: &mut Random) -> Nanos {
+        let (times, until) = match self.control {
+            ControlDisk::Slow(times) => (times, 0),
+            ControlDisk::Stuck(until) => (1, until),
+            ControlDisk::Well | ControlDisk::Full => (1, 0),
+        };
+        let stuck = until.saturating_sub(now);
+        self.delay(now, typical * times, chance).max(stuck)
+    }
+
     /// A process starts.
     pub(crate) fn begin(&self, chance: &mut Random) {
         self.lift(Fault::Dead);
@@ -136,5 +172,6 @@ impl Disks {
         self.fail_syncs(false);
         self.slow = 1;
         self.stuck_until = 0;
+        self.control = ControlDisk::Well;
     }
 }

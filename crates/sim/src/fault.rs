@@ -9,6 +9,7 @@ mod alter_layout;
 mod break_connections;
 mod busy;
 mod control;
+mod control_disk;
 mod cut;
 mod cut_one_way;
 mod disk_full;
@@ -80,6 +81,9 @@ const KINDS: &[Kind] = &[
     control::NO_CONTROL,
     control::SLOW_CONTROL,
     control::HERMIT,
+    control_disk::STUCK,
+    control_disk::SLOW,
+    control_disk::FULL,
     let_go::ANOTHER_PRIMARY,
     let_go::A_MEMBER_LESS,
 ];

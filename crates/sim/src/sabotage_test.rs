@@ -23,6 +23,7 @@ const CHECKERS: &[(&str, &Scenario)] = &[
     ("sim-overtaken", &scenario::OVERTAKEN),
     ("sim-offline", &scenario::OFFLINE),
     ("sim-alone", &scenario::ALONE),
+    ("sim-leads", &scenario::LEADS),
 ];
 
 /// docs/sabotage.md has the outcome.

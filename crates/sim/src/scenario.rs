@@ -484,8 +484,29 @@ pub(crate) const ALONE: Scenario = Scenario {
     ..CLEANING
 };
 
+/// Control logs that hang, are slow or full, and views that have to change meanwhile: nobody may be held up by who leads.
+pub(crate) const LEADS: Scenario = Scenario {
+    name: "leads",
+    faults: &[
+        ("stuck control disk", 8),
+        ("slow control disk", 4),
+        ("full control disk", 8),
+        ("another primary", 16),
+        ("a member less", 8),
+        ("kill", 1),
+        ("kill of the leader", 1),
+        ("pause", 1),
+        ("cut", 1),
+        ("cut one way", 1),
+        ("stuck disk", 1),
+        ("full disk", 1),
+    ],
+    length_ms: [8_000, 20_000],
+    ..DENSE
+};
+
 /// All of them.
-pub static SCENARIOS: [&Scenario; 14] = [
+pub static SCENARIOS: [&Scenario; 15] = [
     &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
-    &OVERTAKEN, &OFFLINE, &ALONE,
+    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS,
 ];

@@ -26,6 +26,8 @@ pub(crate) struct Checkers {
     /// When the last answer came.
     pub(crate) done_at: Option<u64>,
     pub(crate) logs: Logs,
+    /// Of nodes that lead the control plane and lack what others have decided: since when, in which of their lives.
+    pub(crate) held_up: BTreeMap<usize, (u64, u64)>,
     pub(crate) placed: Placed,
     /// How often something has committed.
     pub(crate) news: u64,
