@@ -58,6 +58,23 @@ impl Cluster {
         Self::start_on(None, order, bricks, arguments)
     }
 
+    /// As [`Self::start`], one node for each of these data directories.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_at(data: &[PathBuf], bricks: u16, arguments: &[&str]) -> Self {
+        let mut cluster = Self::new(None, data.len(), bricks, arguments);
+        for (node, data) in cluster.nodes.iter_mut().zip(data) {
+            node.data.clone_from(data);
+        }
+        for at in 0..data.len() {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
     /// As [`Self::start`], each node in its own namespace of a network that can be cut.
     ///
     /// # Panics
@@ -69,11 +86,21 @@ impl Cluster {
         bricks: u16,
         arguments: &[&str],
     ) -> Self {
+        let mut cluster = Self::new(network, order.len(), bricks, arguments);
+        for &at in order {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
+    /// So many nodes of which none runs yet.
+    fn new(network: Option<Network>, nodes: usize, bricks: u16, arguments: &[&str]) -> Self {
         let scratch = tempfile::tempdir().expect("a temporary folder");
         let mut cluster = Self {
             nodes: Vec::new(),
             bricks,
-            expect: order.len(),
+            expect: nodes,
             arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
             scratch,
             network,
@@ -82,13 +109,9 @@ impl Cluster {
             // There is no user, and the addresses are not loopback; they are nobody else's, though.
             cluster.arguments.push("--insecure".to_owned());
         }
-        for _ in order {
+        for _ in 0..nodes {
             cluster.place();
         }
-        for &at in order {
-            cluster.launch(at);
-        }
-        cluster.wait_until_formed();
         cluster
     }
 
@@ -467,4 +490,4 @@ fn http_get(host: &str, port: u16, path: &str) -> std::io::Result<String> {
 }
 
 /// How long the lease of a node lasts, unless configured.
-pub const LEASE: Duration = Duration::from_millis(1500);
+pub const LEASE: Duration = Duration::from_millis(700);

@@ -28,6 +28,7 @@ pub mod random;
 pub mod resize;
 pub mod server;
 pub mod skip;
+pub mod small_disk;
 pub mod stock;
 pub mod trial;
 pub mod value;

@@ -3,10 +3,8 @@
 use brickyard_e2e::client::Client;
 use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::server::Setup;
-use brickyard_e2e::skip;
+use brickyard_e2e::small_disk::SmallDisk;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 /// Size of the file system that is filled.
 const DISK_MIB: u64 = 24;
@@ -16,57 +14,6 @@ const BALLAST_BYTES: usize = 8 << 20;
 
 /// Size of each value written.
 const VALUE_BYTES: usize = 16 << 10;
-
-/// A small file system of its own, unmounted at the end.
-struct SmallDisk {
-    folder: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    /// Mounts one, or says why this cannot be tested here.
-    fn mount(what: &str) -> Option<Self> {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={DISK_MIB}m"), "tmpfs"])
-            .arg(folder.path())
-            .output();
-        match mounted {
-            Ok(output) if output.status.success() => Some(Self { folder }),
-            Ok(output) => {
-                let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                skip::announce(
-                    what,
-                    &format!("cannot mount a tmpfs ({reason}); run as root"),
-                );
-                None
-            }
-            Err(error) => {
-                skip::announce(what, &format!("cannot run mount: {error}"));
-                None
-            }
-        }
-    }
-
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
-    }
-
-    fn ballast(&self) -> PathBuf {
-        self.folder.path().join("ballast")
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: a failed test may still have the server on it.
-        drop(
-            Command::new("umount")
-                .arg("--lazy")
-                .arg(self.folder.path())
-                .status(),
-        );
-    }
-}
 
 fn value(number: usize) -> Vec<u8> {
     let mut value = format!("value {number} ").into_bytes();
@@ -107,7 +54,7 @@ fn assert_all_there(client: &mut Client, written: &[usize]) {
 }
 
 fn survives_full_disk(table: &[&[&str]]) {
-    let Some(disk) = SmallDisk::mount("full disk") else {
+    let Some(disk) = SmallDisk::mount("full disk", DISK_MIB) else {
         return;
     };
     fs::write(disk.ballast(), vec![1; BALLAST_BYTES]).expect("the ballast fits");
@@ -180,7 +127,7 @@ fn full_disk_with_durability_fsync_refuses_writes_and_loses_nothing() {
 /// Deleting must stay possible on a full disk, or nobody could make room.
 #[test]
 fn full_disk_still_accepts_deletes() {
-    let Some(disk) = SmallDisk::mount("deletes on a full disk") else {
+    let Some(disk) = SmallDisk::mount("deletes on a full disk", DISK_MIB) else {
         return;
     };
     let mut server = Setup::brickyard(1)
