@@ -52,6 +52,7 @@ pub struct HotConfig {
 impl Default for ControlConfig {
     fn default() -> Self {
         Self {
+            // A node has its own, and so has a run of the simulator: these two are round figures for tests.
             lease: Duration::from_millis(1_500),
             renew: Duration::from_millis(300),
             eviction_timeout: Duration::from_secs(2),

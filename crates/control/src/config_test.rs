@@ -1,6 +1,7 @@
 use super::*;
 
-/// The figures that docs/operations.md and the servers' help name: one that is changed is changed there as well.
+/// The figures that docs/operations.md and the servers' help name, but for `lease` and `renew`, which a node is
+/// configured with: one that is changed is changed there as well.
 #[test]
 fn times_and_bounds_are_those_that_operators_are_told() {
     let secs = Duration::from_secs;

@@ -50,8 +50,8 @@ use crate::config::ControlConfig;
 use crate::lease_keeper::{LeaseKeeper, RoundToken};
 use crate::membership::Membership;
 use crate::message::{
-    DrainAsk, Drained, EvictAsk, LeaderContactReply, LeaseRequest, LoadReport, LogReport,
-    PromoteAsk, RestAsk, ReturnReport, SmallReport, SplitAsk, ToNode,
+    AstrayReport, DrainAsk, Drained, EvictAsk, LeaderContactReply, LeaseRequest, LoadReport,
+    LogReport, PromoteAsk, RestAsk, ReturnReport, SmallReport, SplitAsk, ToNode,
 };
 use crate::output::{ControlOutput, ProposalToken};
 use brickyard_metadata::{Catalog, CatalogVersion, Outcome};
@@ -235,6 +235,14 @@ impl Controller {
         let mut drained = self.drained(now, ask);
         drained.remaining = drained.remaining.max(usize::from(may_be_given));
         self.outbox.send(ask.node, ToNode::Drained(drained));
+    }
+
+    /// A node was asked for another one's lease, as if it led.
+    pub fn on_astray(&mut self, now: Instant, from: NodeId, report: AstrayReport) {
+        let node = self.catalog.node(report.node);
+        if node.is_some_and(|node| node.incarnation == report.incarnation) {
+            self.voters.on_astray(now, from, report.node);
+        }
     }
 
     /// The outcome of a proposal; an error also if it is not known.

@@ -40,6 +40,8 @@ pub enum ToLeader {
     Small(SmallReport),
     /// What a brick of mine has found of a table that comes back online.
     Returned(ReturnReport),
+    /// A node asks me for its lease, and I do not lead.
+    Astray(AstrayReport),
 }
 
 /// From the leader, or from a node that was taken for it, to a node.
@@ -256,6 +258,15 @@ pub struct ReturnReport {
     pub since: CatalogVersion,
     /// What it holds of partitions that are suspended, or of some of them.
     pub summaries: Vec<LogSummary>,
+}
+
+/// A node asks one for its lease that does not lead: it does not hear from the leader, and it reaches this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AstrayReport {
+    /// The node.
+    pub node: NodeId,
+    /// Its life.
+    pub incarnation: Incarnation,
 }
 
 /// A node is about to stop and drains: it asks again every `renew` until it holds no partition that others can take over.

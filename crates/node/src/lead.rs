@@ -105,6 +105,11 @@ impl Lead {
             ToLeader::Small(report) if Some(report.replica.member.node) == from => {
                 controller.on_small(now, &report);
             }
+            ToLeader::Astray(report) => {
+                if let Some(from) = from {
+                    controller.on_astray(now, from, report);
+                }
+            }
             ToLeader::Drain(ask) if Some(ask.node) == from => {
                 controller.on_drain(now, ask, agreement.log_ends(controller.version()));
             }

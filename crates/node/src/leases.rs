@@ -20,6 +20,8 @@ const REPEATS: u32 = 6;
 pub(crate) struct Leases {
     lease: NodeLease,
     renew: Duration,
+    /// How long a node that had a lease asks the leader alone.
+    patience: Duration,
     bricks: usize,
     asked: Option<Instant>,
     /// When the newest request that was granted had been made.
@@ -40,6 +42,7 @@ impl Leases {
     ) -> Self {
         Self {
             renew: config.renew,
+            patience: config.lease / 2,
             lease: NodeLease::new(config, node, incarnation, bricks, now),
             bricks,
             asked: None,
@@ -78,6 +81,12 @@ impl Leases {
         self.asked = Some(now);
         self.last_reported = news;
         Some(self.lease.request(now, &states))
+    }
+
+    /// Whether nothing that was asked for half a lease was granted: who leads does not hear this node, or is not heard by it.
+    pub(crate) fn is_unheard(&self, now: Instant) -> bool {
+        self.granted
+            .is_some_and(|granted| now - granted >= self.patience)
     }
 
     /// Asks at once: there is another leader.

@@ -21,7 +21,7 @@ use crate::streams::Streams;
 use brickyard_brick::ControlRequest;
 use brickyard_consensus::{Consensus, ConsensusConfig, RecoveredState};
 use brickyard_control::LeaderContact;
-use brickyard_control::message::{Superseded, ToLeader, ToNode};
+use brickyard_control::message::{AstrayReport, Superseded, ToLeader, ToNode};
 use brickyard_metadata::{Catalog, Change, Outcome};
 use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
@@ -339,6 +339,16 @@ impl ClusterMember {
                 lead.on_message(from, Some(source), message, common, &mut self.agreement);
             }
             None => {
+                if let ToLeader::Lease(request) = &message
+                    && from == Some(request.node)
+                {
+                    // It does not reach the leader, or there is another one: who leads hears who is reached instead.
+                    let report = AstrayReport {
+                        node: request.node,
+                        incarnation: request.incarnation,
+                    };
+                    self.tell_leader(ToLeader::Astray(report), Urgency::Normal, common);
+                }
                 if let Some(reply) = self.answer_astray(from, &message, common) {
                     common
                         .host
@@ -731,13 +741,15 @@ impl ClusterMember {
             return;
         };
         let leases = self.leases.as_mut();
-        if let Some(request) = leases.and_then(|it| it.poll(now, &common.host)) {
+        let asked = leases.and_then(|it| Some((it.poll(now, &common.host)?, it.is_unheard(now))));
+        if let Some((request, is_unheard)) = asked {
             let request = ToLeader::Lease(request);
             if self.lead.is_some() {
                 self.tell_leader(request, Urgency::High, common);
             } else {
+                let leader = self.agreement.leader().filter(|_| !is_unheard);
                 self.seed_contact
-                    .ask(request, Urgency::High, common, &self.agreement);
+                    .ask(request, Urgency::High, common, leader);
             }
         }
         if self.agreement.leader().is_some()

@@ -56,8 +56,12 @@ impl RegistrationRequest {
             tracing::debug!(?proposed, "this node registers with itself");
             return;
         }
-        self.seed_contact
-            .ask(ToLeader::Join(join), Urgency::Normal, common, agreement);
+        self.seed_contact.ask(
+            ToLeader::Join(join),
+            Urgency::Normal,
+            common,
+            agreement.leader(),
+        );
     }
 
     /// The leader knows of a later life of this node than was said.
@@ -82,16 +86,15 @@ pub(crate) struct SeedContact {
 }
 
 impl SeedContact {
-    /// Asks who leads, or one of the others.
+    /// Asks who leads, or one of the others if there is nobody, or no answer.
     pub(crate) fn ask<H: Host>(
         &mut self,
         message: ToLeader,
         urgency: Urgency,
         common: &mut Common<H>,
-        agreement: &Agreement,
+        leader: Option<NodeId>,
     ) {
         let message = Message::ToLeader(message);
-        let leader = agreement.leader();
         if leader.is_some_and(|leader| common.host.send(leader, &message, urgency)) {
             return;
         }

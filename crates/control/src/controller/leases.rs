@@ -186,6 +186,11 @@ impl Leases {
         self.keeper.asked_at(node, incarnation)
     }
 
+    /// When this leader began to keep them.
+    pub(super) const fn started_at(&self) -> Instant {
+        self.keeper.started_at()
+    }
+
     /// Whether some brick may act without a lease.
     pub(super) fn has_exempt(&self) -> bool {
         !self.exempt.is_empty()

@@ -1,7 +1,7 @@
 //! Which nodes vote on the catalog: 1, 3 or 5, in different zones if they can be; all others learn.
 //!
-//! In:  who takes part now, the catalog, which nodes are there. Out: the next step of the membership; the voter that leads
-//!      next where this node stops or may not vote.
+//! In:  who takes part now, the catalog, which nodes are there, who asks others for its lease. Out: the next step of the membership; the
+//!      voter that leads next where this node stops or may not vote, or where a node reaches that voter and not this one.
 //!
 //! One step at a time, and a node votes only once it has nearly all of the log. A voter that is lost is
 //! replaced before it is taken out.
@@ -9,6 +9,7 @@
 //! Invariants:
 //! - No node votes and learns at a time.
 //! - The leader is never demoted by itself.
+//! - It does not hand the lead on before it has led for some leases: two links that are cut do not have it wander.
 
 use super::leases::Leases;
 use super::liveness::Liveness;
@@ -29,7 +30,12 @@ pub(super) struct Voters {
     /// The step that was asked for last, and when.
     step_asked: Option<(MembershipChange, Instant)>,
     transfer_asked: Option<Instant>,
+    /// Nodes that ask another one for their lease: which one, and when that was told.
+    astray: BTreeMap<NodeId, (NodeId, Instant)>,
 }
+
+/// So many leases a node leads before it hands the lead to one that hears more.
+const LEADS_LEASES: u32 = 8;
 
 /// The nodes, as far as voters are chosen by them.
 #[derive(Clone, Copy)]
@@ -64,6 +70,7 @@ impl Voters {
             membership,
             step_asked: None,
             transfer_asked: None,
+            astray: BTreeMap::new(),
         };
         voters.check();
         voters
@@ -84,6 +91,13 @@ impl Voters {
         Some(&self.membership.voters)
     }
 
+    /// A node asks another one for its lease.
+    pub(super) fn on_astray(&mut self, now: Instant, from: NodeId, node: NodeId) {
+        if from != node && node != self.me {
+            self.astray.insert(node, (from, now));
+        }
+    }
+
     pub(super) fn contains(&self, node: NodeId) -> bool {
         self.membership.voters.contains(&node)
     }
@@ -93,7 +107,8 @@ impl Voters {
     /// wait for both.
     pub(super) fn run(&mut self, nodes: Electorate<'_>, is_held: bool, outbox: &mut Outbox) {
         let (now, lease) = (nodes.now, nodes.config.lease);
-        if let Some(node) = self.successor(nodes, is_held) {
+        let better = self.better_heard(nodes);
+        if let Some(node) = self.successor(nodes, is_held).or(better) {
             assert_ne!(node, self.me, "this node leads");
             let asked_at = self.transfer_asked;
             if asked_at.is_none_or(|at| now - at >= lease) {
@@ -123,6 +138,29 @@ impl Voters {
         let mut others = nodes.catalog.nodes().filter(|node| node.id != self.me);
         let successor = others.find(|node| self.contains(node.id) && nodes.is_good(node));
         successor.map(|node| node.id)
+    }
+
+    /// A voter that a node asks for its lease which this leader has not heard of for half a lease: the link between the two is cut, and the
+    /// node would lose its lease although it is well, and hear of no catalog.
+    fn better_heard(&mut self, nodes: Electorate<'_>) -> Option<NodeId> {
+        let (now, lease) = (nodes.now, nodes.config.lease);
+        self.astray.retain(|_, (_, at)| now - *at < lease / 2);
+        if now - nodes.leases.started_at() < lease * LEADS_LEASES {
+            return None;
+        }
+        let is_silent = |node: NodeId| {
+            let life = nodes.catalog.node(node).map(|node| node.incarnation);
+            let asked_at = life.and_then(|life| nodes.leases.asked_at(node, life));
+            life.is_some() && asked_at.is_none_or(|at| now - at >= lease / 2)
+        };
+        let mut astray = self.astray.iter().filter(|(node, _)| is_silent(**node));
+        let found = astray.find_map(|(_, (voter, _))| {
+            let node = nodes.catalog.node(*voter)?;
+            let is_able = self.contains(*voter) && *voter != self.me && nodes.is_good(node);
+            is_able.then_some(*voter)
+        });
+        assert_ne!(found, Some(self.me), "this node leads");
+        found
     }
 
     fn next_step(&self, nodes: Electorate<'_>) -> Option<MembershipChange> {

@@ -1,5 +1,6 @@
 use crate::controller::testing::{World, ms, registration};
 use crate::membership::{Membership, MembershipChange};
+use crate::message::AstrayReport;
 use brickyard_metadata::{Change, NodeAlteration, Roles};
 use brickyard_routing::NodeId;
 use std::collections::BTreeSet;
@@ -254,4 +255,53 @@ fn step_is_asked_for_again_when_members_have_changed() {
     world.controller.on_membership(world.membership.clone());
     world.run(ms(100));
     assert_eq!(world.steps.len(), asked + 1, "as before, once more");
+}
+
+/// Node 1 says that it was asked for node 2's lease.
+fn astray(world: &mut World) {
+    let report = AstrayReport {
+        node: NodeId(2),
+        incarnation: world.nodes[2].incarnation,
+    };
+    world.controller.on_astray(world.now, NodeId(1), report);
+    world.run(ms(50));
+}
+
+#[test]
+fn the_lead_goes_to_a_voter_that_hears_a_node_which_the_leader_does_not_and_before_that_loses_its_lease()
+ {
+    let mut world = World::new(3, 2, 1);
+    let lease = world.config.lease;
+    world.run(10 * lease);
+    members(&mut world, &[0, 1, 2], &[]);
+    astray(&mut world);
+    assert_eq!(world.transfers, [], "it is heard");
+    world.nodes[2].is_up = false;
+    world.run(lease / 2 + ms(50));
+    assert_eq!(world.transfers, [], "nobody hears it");
+    let proposed = world.proposed.len();
+    astray(&mut world);
+    assert_eq!(world.transfers, [NodeId(1)]);
+    assert_eq!(world.proposed.len(), proposed);
+    // That one may be gone by then.
+    world.transfers.clear();
+    world.nodes[1].is_up = false;
+    world.run(3 * lease);
+    astray(&mut world);
+    assert_eq!(world.transfers, []);
+}
+
+#[test]
+fn a_leader_that_has_only_begun_keeps_the_lead_whoever_hears_more() {
+    let mut world = World::new(3, 2, 1);
+    let lease = world.config.lease;
+    world.run(10 * lease);
+    world.elect();
+    world.nodes[2].is_up = false;
+    world.run(2 * lease);
+    astray(&mut world);
+    assert_eq!(world.transfers, []);
+    world.run(7 * lease);
+    astray(&mut world);
+    assert_eq!(world.transfers, [NodeId(1)]);
 }

@@ -22,6 +22,7 @@ pub(super) const TABLE: Table = Table {
         "Load",
         "Small",
         "Returned",
+        "Astray",
         "Grant",
         "Superseded",
         "LeaderContact, question",
@@ -73,6 +74,7 @@ const fn event_of(message: &Message) -> &'static str {
             ToLeader::Load(_) => "Load",
             ToLeader::Small(_) => "Small",
             ToLeader::Returned(_) => "Returned",
+            ToLeader::Astray(_) => "Astray",
         },
         Message::ToNode(message) => match message {
             ToNode::Grant(_) => "Grant",
