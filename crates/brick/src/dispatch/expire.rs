@@ -17,7 +17,7 @@ use brickyard_types::Instant;
 use std::time::Duration;
 
 /// Which part of a request's time a node may be without a lease before it refuses what waits for one.
-const CUT_OFF_PART: u32 = 4;
+const CUT_OFF_PART: u32 = 10;
 
 /// What becomes of a request whose time is up.
 pub(super) enum End {

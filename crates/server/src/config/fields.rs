@@ -152,11 +152,11 @@ fields! {
             "What this node is used for: storage (it holds partitions), control (it may vote on the catalog), gateway \
              (it is a place to connect to for clients that know nothing of the maps; any node's port serves those, \
              so gateway alone is a node that holds nothing and does not vote).";
-        lease: Duration = Duration::from_millis(1500), "time",
+        lease: Duration = Duration::from_millis(700), "time",
             "How long a node may serve without hearing from the leader. Shorter: a dead node's keys are \
-             served again sooner; longer: a slow network is mistaken for a dead node less often. The \
-             same on all nodes.";
-        lease_renew: Duration = Duration::from_millis(300), "time",
+             served again sooner; longer: a slow network, or a machine that stands still for half a second, is \
+             mistaken for a dead node less often. The same on all nodes.";
+        lease_renew: Duration = Duration::from_millis(140), "time",
             "How often a node renews its lease. A fifth of the lease, so that several may get lost.";
         eviction_timeout: Duration = Duration::from_secs(5), "time",
             "How long a replica may keep a write waiting before the others go on without it. Longer \
