@@ -18,7 +18,8 @@ Examples:
   brickyard torture --only kill,kill-leader    those alone
   brickyard torture --seed 7 --rounds 9        the same failures in the same order as another time
 
-The cluster is a new one on this machine, and ends with the command. Cuts take root and the program `ip`.";
+The cluster is a new one on this machine, and ends with the command. Cuts take root and the program `ip`,
+failures of disks root, a loop device, mkfs.ext4 and fsfreeze.";
 
 /// What `brickyard torture` takes.
 #[derive(Args, Debug)]
@@ -89,18 +90,31 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// All failures, but for cuts where the machine does not permit a network that can be cut.
+/// All failures, but for cuts and those of disks where the machine does not permit them.
 fn permitted() -> Vec<Kind> {
-    match brickyard_torture::Network::new(1) {
-        Ok(_) => Kind::ALL.to_vec(),
-        Err(error) => {
-            eprintln!("Without cuts: {error}");
-            Kind::ALL
-                .into_iter()
-                .filter(|kind| !kind.is_cut())
-                .collect()
-        }
+    let network = brickyard_torture::Network::new(1);
+    if let Err(error) = &network {
+        eprintln!("Without cuts: {error}");
     }
+    let dir = tempfile::tempdir();
+    let disk = dir
+        .as_ref()
+        .map(|it| brickyard_torture::SlowDisk::new(it.path(), "tried"));
+    let has_disks = match &disk {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => {
+            eprintln!("Without failures of disks: {error}");
+            false
+        }
+        Err(error) => {
+            eprintln!("Without failures of disks: no temporary directory: {error}");
+            false
+        }
+    };
+    Kind::ALL
+        .into_iter()
+        .filter(|kind| (network.is_ok() || !kind.is_cut()) && (has_disks || !kind.is_disk()))
+        .collect()
 }
 
 fn drawn() -> u64 {

@@ -8,7 +8,7 @@ use crate::dev::node::{Launch, Node, Order};
 use crate::dev::ports::{self, Ports};
 use anyhow::{Context as _, bail};
 use brickyard_bench::{Link, Target};
-use brickyard_torture::Network;
+use brickyard_torture::{Network, SlowDisk};
 use brickyard_wire::Value;
 use std::path::Path;
 use std::rc::Rc;
@@ -35,6 +35,8 @@ const AUDIT_LIMIT: Duration = Duration::from_secs(30);
 pub(super) struct Cluster {
     pub(super) nodes: Vec<Node>,
     pub(super) network: Option<Rc<Network>>,
+    /// One a node, where there are failures of disks. Taken down after the processes.
+    pub(super) disks: Vec<SlowDisk>,
     replicas: u16,
 }
 
@@ -49,6 +51,13 @@ impl Cluster {
         } else {
             None
         };
+        let mut disks = Vec::new();
+        if plan.kinds.iter().any(|kind| kind.is_disk()) {
+            for number in 0..plan.nodes {
+                let disk = SlowDisk::new(dir, &format!("disk{number}"));
+                disks.push(disk.context("there are failures of disks among the failures")?);
+            }
+        }
         let chosen = ports::choose(plan.nodes, plan.bricks, None, ports::is_free);
         let ports = chosen.map_err(anyhow::Error::msg)?;
         let host = |at: usize| match &network {
@@ -65,7 +74,10 @@ impl Cluster {
                 host: host(number),
                 ports: *ports,
                 bricks: plan.bricks,
-                data: dir.join(format!("node{number}")),
+                data: match disks.get(number) {
+                    Some(disk) => disk.data(),
+                    None => dir.join(format!("node{number}")),
+                },
                 log: dir.join(format!("node{number}.log")),
                 join,
                 network: network.clone(),
@@ -78,6 +90,7 @@ impl Cluster {
         let cluster = Self {
             nodes,
             network,
+            disks,
             replicas: plan.replicas,
         };
         cluster.create_table(plan).await?;
@@ -191,6 +204,10 @@ impl Cluster {
 
     /// Ends all nodes at once.
     pub(super) async fn end(&self) {
+        // Whoever waits for a stalled disk does not end before that does.
+        for disk in &self.disks {
+            drop(disk.go_on());
+        }
         for node in self.nodes.iter().filter(|node| node.is_running()) {
             // One that has just ended by itself is as good.
             drop(node.order(Order::Kill).await);

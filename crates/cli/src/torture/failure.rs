@@ -23,10 +23,14 @@ pub(crate) enum Kind {
     CutFrom,
     /// One node cannot hear the others
     CutTo,
+    /// The disk of the node that leads the control plane is full for five leases
+    LeaderDiskFull,
+    /// It stalls for five leases
+    LeaderDiskStall,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Kill,
         Self::KillLeader,
         Self::KillAll,
@@ -36,11 +40,18 @@ impl Kind {
         Self::Cut,
         Self::CutFrom,
         Self::CutTo,
+        Self::LeaderDiskFull,
+        Self::LeaderDiskStall,
     ];
 
     /// Whether it takes a network that can be cut.
     pub(crate) const fn is_cut(self) -> bool {
         matches!(self, Self::Cut | Self::CutFrom | Self::CutTo)
+    }
+
+    /// Whether it takes disks that can be filled and stalled.
+    pub(crate) const fn is_disk(self) -> bool {
+        matches!(self, Self::LeaderDiskFull | Self::LeaderDiskStall)
     }
 
     /// What a report calls it.
@@ -55,6 +66,8 @@ impl Kind {
             Self::Cut => "cut, both directions",
             Self::CutFrom => "cut, from the node",
             Self::CutTo => "cut, to the node",
+            Self::LeaderDiskFull => "full disk of the control leader",
+            Self::LeaderDiskStall => "stalled disk of the control leader",
         }
     }
 }

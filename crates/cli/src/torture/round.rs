@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 /// The default lease.
-const LEASE: Duration = Duration::from_millis(1500);
+const LEASE: Duration = Duration::from_millis(700);
 
 /// Writes that must succeed before the failure, and after the cluster is whole again.
 const WRITES: u64 = 500;
@@ -130,7 +130,7 @@ async fn harm(
 ) -> anyhow::Result<Option<usize>> {
     let count = cluster.nodes.len();
     let at = match kind {
-        Kind::KillLeader => cluster.leader().await?,
+        Kind::KillLeader | Kind::LeaderDiskFull | Kind::LeaderDiskStall => cluster.leader().await?,
         _ => (draw % count as u64) as usize,
     };
     match kind {
@@ -182,6 +182,23 @@ async fn harm(
             sleep(3 * LEASE).await;
             wait_for_writes(load).await?;
             network.heal()?;
+        }
+        Kind::LeaderDiskFull | Kind::LeaderDiskStall => {
+            let disk = cluster.disks.get(at).context("no disk of its own")?;
+            if kind == Kind::LeaderDiskFull {
+                disk.fill()?;
+            } else {
+                disk.stall()?;
+            }
+            sleep(5 * LEASE).await;
+            // The others go on.
+            let others = wait_for_writes(load).await;
+            if kind == Kind::LeaderDiskFull {
+                disk.make_room()?;
+            } else {
+                disk.go_on()?;
+            }
+            others?;
         }
     }
     Ok(Some(at))

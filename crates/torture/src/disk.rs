@@ -1,0 +1,150 @@
+//! A disk for a node of its own, that can be full and can stall: a file system in a file.
+//!
+//! A stall is the system's own (`fsfreeze`): whoever writes or syncs waits in the kernel until it ends, and reads go on.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// The file system's size; what is not used of it takes no room.
+const BYTES: u64 = 4 << 30;
+
+/// Ballast is written in such pieces.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// How often it is tried to take the file system down, which is in use until its processes have ended.
+const TRIES: u32 = 100;
+
+/// What the system did not permit.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {why}; it takes root, mkfs.ext4, a loop device, and fsfreeze of util-linux")]
+pub struct DiskError {
+    what: String,
+    why: String,
+}
+
+/// See the module; it is taken down with the value, and its file stays.
+#[derive(Debug)]
+pub struct SlowDisk {
+    folder: PathBuf,
+}
+
+impl SlowDisk {
+    /// A disk whose file and folder are below `dir`.
+    ///
+    /// # Errors
+    /// Why this machine does not permit one.
+    pub fn new(dir: &Path, name: &str) -> Result<Self, DiskError> {
+        let image = dir.join(format!("{name}.img"));
+        let folder = dir.join(name);
+        let made = fs::create_dir_all(&folder)
+            .and_then(|()| fs::File::create(&image))
+            .and_then(|file| file.set_len(BYTES));
+        made.map_err(|error| failed(&image.display().to_string(), error.to_string()))?;
+        // Nothing is kept back for root, who fills it.
+        run(
+            "mkfs.ext4",
+            &["-q".as_ref(), "-m".as_ref(), "0".as_ref(), &image],
+        )?;
+        run("mount", &["-o".as_ref(), "loop".as_ref(), &image, &folder])?;
+        Ok(Self { folder })
+    }
+
+    /// Where a node may keep its data.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.folder.join("ballast")
+    }
+
+    /// Takes all the room that there is.
+    ///
+    /// # Errors
+    /// If the disk cannot be written for another reason.
+    pub fn fill(&self) -> Result<(), DiskError> {
+        let ballast = self.ballast();
+        let filled = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&ballast)
+            .and_then(|mut file| {
+                for bytes in [PIECE_BYTES, 4096, 1] {
+                    fill_with(&mut file, &vec![1; bytes])?;
+                }
+                Ok(())
+            });
+        filled.map_err(|error| failed(&ballast.display().to_string(), error.to_string()))
+    }
+
+    /// Gives it back.
+    ///
+    /// # Errors
+    /// If that cannot be done.
+    pub fn make_room(&self) -> Result<(), DiskError> {
+        let ballast = self.ballast();
+        fs::remove_file(&ballast)
+            .map_err(|error| failed(&ballast.display().to_string(), error.to_string()))
+    }
+
+    /// From now on nothing that is written comes to an end.
+    ///
+    /// # Errors
+    /// If the system does not permit that.
+    pub fn stall(&self) -> Result<(), DiskError> {
+        run("fsfreeze", &["--freeze".as_ref(), &self.folder])
+    }
+
+    /// What was written meanwhile comes to its end.
+    ///
+    /// # Errors
+    /// If the system does not permit that.
+    pub fn go_on(&self) -> Result<(), DiskError> {
+        run("fsfreeze", &["--unfreeze".as_ref(), &self.folder])
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        // A campaign that was broken off may have left it as it was.
+        drop(self.go_on());
+        for _ in 0..TRIES {
+            if run("umount", &[&self.folder]).is_ok() {
+                return;
+            }
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn fill_with(file: &mut fs::File, piece: &[u8]) -> io::Result<()> {
+    loop {
+        match file.write_all(piece) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn run(program: &str, arguments: &[&Path]) -> Result<(), DiskError> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| failed(program, error.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(failed(program, why))
+}
+
+fn failed(what: &str, why: String) -> DiskError {
+    DiskError {
+        what: what.to_owned(),
+        why,
+    }
+}
