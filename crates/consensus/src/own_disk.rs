@@ -8,7 +8,7 @@
 //!
 //! Not here: what is owed (`pending_acks`), what a leader does about it (`succession`).
 
-/// A disk counts as bad for so many ticks after it was last: ten seconds, by ticks of 50 ms. One that stalls does so again.
+/// A disk is distrusted for so many ticks after it was bad last: five seconds, by ticks of 23 ms. One that stalls does so again.
 const DISTRUST_TICKS: u64 = 200;
 
 /// See the module.

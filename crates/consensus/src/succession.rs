@@ -17,7 +17,7 @@ use crate::output::ConsensusOutput;
 /// Ticks that a hand-over may take: it is one message, and one election that nobody else stands in.
 const HAND_OVER_TICKS: u64 = 5;
 
-/// Ticks after which it is forgotten that the lead was given up: a minute, by ticks of 50 ms.
+/// Ticks after which it is forgotten that the lead was given up: half a minute, by ticks of 23 ms.
 const MEMORY_TICKS: u64 = 1_200;
 
 /// Most times that a leader's patience is doubled.
