@@ -13,6 +13,7 @@ mod grow;
 mod hot;
 mod idle;
 mod layout;
+mod link;
 mod offline;
 mod once;
 mod recover;
