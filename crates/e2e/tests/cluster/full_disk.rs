@@ -16,6 +16,13 @@ fn a_leader_whose_disk_is_full_gives_the_lead_up() {
     let disks = [one, two, three];
     let data: Vec<PathBuf> = disks.iter().map(SmallDisk::data).collect();
     let cluster = Cluster::start_at(&data, 1, &["--segment-bytes", "4MiB"]);
+    // Who founds it votes alone at first, and the only voter tries on.
+    wait_for("three voters", || {
+        let status = cluster.status(0)?;
+        let (_, voters) = status.split_once("\"voters\":[")?;
+        let (voters, _) = voters.split_once(']')?;
+        (voters.split(',').count() == 3).then_some(())
+    });
     let led = cluster.leader();
     let other = (led + 1) % 3;
     disks[led].fill();
