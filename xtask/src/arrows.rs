@@ -75,6 +75,7 @@ const ROOMS: &[Room] = &[
     core("history", &[]),
     // Uses none of them: it is what they are compared with.
     outer("model", Uses::Only(&[])),
+    outer("tls", Uses::Only(&[])),
     outer("server", Uses::AllBefore),
     outer("client", Uses::Only(&["types", "wire", "routing"])),
     outer("sim", Uses::AllBefore),

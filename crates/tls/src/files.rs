@@ -1,0 +1,87 @@
+//! PEM files: certificates, keys, authorities.
+//!
+//! In: paths. Out: what is in them, or what is wrong with them.
+
+use crate::TlsError;
+use rustls::RootCertStore;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::{Path, PathBuf};
+
+/// A certificate, what it hangs on, and the key to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentityFiles {
+    /// The certificate, and those between it and its authority behind it.
+    pub certificate: PathBuf,
+    /// The key.
+    pub key: PathBuf,
+}
+
+/// What a holder shows, and proves that it is its own.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
+}
+
+impl IdentityFiles {
+    pub(crate) fn read(&self) -> Result<Identity, TlsError> {
+        let chain = certificates(&self.certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(&bytes(&self.key)?);
+        let key = key.map_err(|error| TlsError::Content {
+            path: self.key.clone(),
+            why: match error {
+                pem::Error::NoItemsFound => {
+                    "there is no key in it; it should begin with -----BEGIN PRIVATE KEY-----, without a password".to_owned()
+                }
+                other => format!("it is not PEM: {other}"),
+            },
+        })?;
+        Ok(Identity { chain, key })
+    }
+
+    /// Why the two do not do.
+    pub(crate) fn refused(&self, source: rustls::Error) -> TlsError {
+        TlsError::Pair {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            source,
+        }
+    }
+}
+
+/// Everybody whose certificates are believed: the file may hold several, as while an authority is replaced.
+pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
+    let mut store = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        store.add(certificate).map_err(|error| TlsError::Content {
+            path: path.to_owned(),
+            why: format!("it has a certificate that cannot be an authority's: {error}"),
+        })?;
+    }
+    Ok(store)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let content = |why: String| TlsError::Content {
+        path: path.to_owned(),
+        why,
+    };
+    let bytes = bytes(path)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let certificates = certificates.map_err(|error| content(format!("it is not PEM: {error}")))?;
+    if certificates.is_empty() {
+        return Err(content(
+            "there is no certificate in it; it should begin with -----BEGIN CERTIFICATE-----"
+                .to_owned(),
+        ));
+    }
+    Ok(certificates)
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(path).map_err(|source| TlsError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
