@@ -62,6 +62,8 @@ enum Command {
     Sim(cmd::sim::Arguments),
     /// Look into a data directory: list, verify, repair.
     Inspect(cmd::inspect::Arguments),
+    /// Make the certificates by which nodes know one another, and clients'.
+    Cert(cmd::cert::Arguments),
     /// Print or check the configuration.
     Config(cmd::config::Arguments),
     /// Print a completion script for a shell.
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Command::Torture(arguments) => cmd::torture::run(arguments),
         Command::Sim(arguments) => cmd::sim::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(arguments),
+        Command::Cert(arguments) => cmd::cert::run(&arguments),
         Command::Config(arguments) => cmd::config::run(arguments),
         Command::Completions(arguments) => {
             cmd::completions::run(&arguments, &mut CommandLine::command())

@@ -32,7 +32,7 @@ pub enum CertificateRole {
 
 /// A certificate that is asked for.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct CertificateRequest<'a> {
     /// Who will hold it.
     pub name: &'a str,
     /// What it makes of it.
@@ -100,7 +100,7 @@ impl Authority {
     ///
     /// # Errors
     /// A host is not one, or is the name by which nodes are known.
-    pub fn issue(&self, request: &Request<'_>) -> Result<Issued, TlsError> {
+    pub fn issue(&self, request: &CertificateRequest<'_>) -> Result<Issued, TlsError> {
         let mut params = params(request.name, request.validity)?;
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];

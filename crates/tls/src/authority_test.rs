@@ -4,8 +4,8 @@ use super::*;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-fn request<'a>(hosts: &'a [String]) -> Request<'a> {
-    Request {
+fn request<'a>(hosts: &'a [String]) -> CertificateRequest<'a> {
+    CertificateRequest {
         name: "n1",
         role: CertificateRole::Node,
         hosts,

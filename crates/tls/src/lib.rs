@@ -22,7 +22,7 @@ mod files;
 mod peers;
 mod session;
 
-pub use authority::{Authority, CertificateRole, Issued, Request};
+pub use authority::{Authority, CertificateRequest, CertificateRole, Issued};
 pub use clients::client_port;
 pub use dialer::{Dialer, DialerFiles, server_name};
 pub use error::{TlsError, explain};

@@ -1,7 +1,7 @@
 //! Which certificates open the door between nodes, from either side.
 
 use super::*;
-use crate::{Authority, CertificateRole, Issued, Request, explain};
+use crate::{Authority, CertificateRequest, CertificateRole, Issued, explain};
 use rustls::{ClientConnection, Connection, ServerConnection};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ impl Place {
     }
 
     fn issue(&self, role: CertificateRole, validity: Duration) -> Issued {
-        let request = Request {
+        let request = CertificateRequest {
             name: "x",
             role,
             hosts: &[],

@@ -1,7 +1,9 @@
 //! A session passes everything on, in pieces of any size, and holds back little.
 
 use super::*;
-use crate::{Authority, CertificateRole, Dialer, DialerFiles, IdentityFiles, Request, client_port};
+use crate::{
+    Authority, CertificateRequest, CertificateRole, Dialer, DialerFiles, IdentityFiles, client_port,
+};
 use rustls::ClientConnection;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ fn pair() -> (ClientConnection, Session) {
     let day = Duration::from_secs(86_400);
     let (authority, issued) = Authority::new("ours", day).expect("an authority");
     std::fs::write(at("ca.crt"), issued.certificate).expect("written");
-    let request = Request {
+    let request = CertificateRequest {
         name: "n",
         role: CertificateRole::Node,
         hosts: &[],

@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod cert;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dev;

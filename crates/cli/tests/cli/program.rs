@@ -14,6 +14,7 @@ fn every_subcommand_has_help() {
         "table",
         "bench",
         "inspect",
+        "cert",
         "config",
         "completions",
         "man",
