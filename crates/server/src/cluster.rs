@@ -36,6 +36,7 @@ use crate::{clock, random};
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
 use brickyard_node::{First, discovery};
 use brickyard_store::BootNote;
+use brickyard_tls::NodeSide;
 use brickyard_types::TableAttributes;
 use outside::Outside;
 use std::net::TcpListener;
@@ -54,6 +55,8 @@ pub(crate) struct Setup {
     pub(crate) registration: Registration,
     /// The port for nodes; none: this node is a cluster of its own.
     pub(crate) listener: Option<TcpListener>,
+    /// What connections between nodes go by; none: they are plain.
+    pub(crate) tls: Option<NodeSide>,
     /// Where nodes of a cluster may be found.
     pub(crate) seeds: Vec<HostPort>,
     pub(crate) expect: u32,

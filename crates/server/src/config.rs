@@ -169,11 +169,11 @@ impl Fields {
 
     /// Where other nodes reach this one, if they may; port 0 when the system is to choose.
     ///
-    /// `has_users` matters to the default: with users the data is behind passwords, and the port for
-    /// nodes has none, so that it is opened to a network only by somebody who wants a cluster.
+    /// `has_users` matters to the default: with users the data is behind passwords, and the port for nodes without
+    /// certificates believes everybody, so that it is opened only by somebody who wants a cluster.
     #[must_use]
     pub fn peer_address(&self, has_users: bool) -> Option<SocketAddr> {
-        let is_guarded = has_users && !self.listen.ip().is_loopback() && !self.insecure;
+        let is_guarded = has_users && !self.insecure && self.peer_cert.is_empty();
         let port = match (self.peer_port, self.listen.port()) {
             (0, _) if is_guarded && self.join.0.is_empty() => return None,
             (0, 0) => 0,

@@ -111,12 +111,13 @@ fn every_problem_is_told_at_once() {
             "segment_bytes",
             "runway_bytes",
             "inline_append_max",
-            "sync_interval"
+            "sync_interval",
+            "peer_cert"
         ]
     );
     let text = Problems(found).to_string();
     assert!(
-        text.starts_with("the configuration has 7 problems:\n"),
+        text.starts_with("the configuration has 8 problems:\n"),
         "{text}"
     );
     assert!(text.contains("maxclients = \"many\""), "{text}");
@@ -157,6 +158,30 @@ fn public_address_needs_users_or_insecure() {
     let loaded = load(&user, &[], &[]).expect("accepted");
     assert_eq!(loaded.config.users[0].read, ["*"]);
     assert_eq!(loaded.config.http_address(true), Ok(None));
+}
+
+#[test]
+fn port_for_nodes_needs_certificates_where_there_are_users() {
+    let user = format!("[[user]]\nname = \"a\"\npassword_hash = \"{HASH}\"\nread = \"*\"\n");
+    let certificates = "peer_cert = \"n.crt\"\npeer_key = \"n.key\"\npeer_ca = \"ca.crt\"\n";
+    // Alone it has no such port.
+    let alone = load(&user, &[], &[]).expect("accepted");
+    assert_eq!(alone.config.peer_address(true), None);
+    for address in ["", "listen = \"192.0.2.1:6379\"\n"] {
+        let joins = format!("{address}join = \"192.0.2.2:6379\"\n");
+        let found = problems(&format!("{joins}{user}"));
+        assert_eq!(found[0].field, "peer_cert");
+        assert!(found[0].remedy.contains("brickyard cert init"), "{found:?}");
+        for accepted in [
+            format!("{joins}{certificates}{user}"),
+            format!("{joins}insecure = true\n{user}"),
+        ] {
+            let loaded = load(&accepted, &[], &[]).expect("accepted");
+            assert!(loaded.config.peer_address(true).is_some());
+        }
+    }
+    let found = problems("peer_cert = \"n.crt\"\npeer_key = \"n.key\"\n");
+    assert_eq!(found[0].field, "peer_ca");
 }
 
 #[test]

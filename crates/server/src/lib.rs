@@ -39,6 +39,7 @@ mod random;
 mod ring;
 mod sockets;
 mod threads;
+mod tls;
 mod wake;
 
 pub use addresses::ListenAddresses;

@@ -28,6 +28,7 @@ use crate::control::{self, Control, Notices, Signals, Stopper};
 use crate::disk::IdleThread;
 use crate::listener::Reserved;
 use crate::random;
+use crate::tls;
 use assembly::{Assembled, Assembly};
 use brickyard_store::OsDisk;
 use data::Data;
@@ -57,6 +58,7 @@ impl RunningNode {
     /// # Errors
     /// [`StartError`]: nothing is left running.
     pub fn start(config: &Config, signals: Signals) -> Result<Self, StartError> {
+        let tls = tls::node_side(config)?;
         let mut data = Data::open(config)?;
         let ports = reserve(config, data.bricks())?;
         let addresses = ports.addresses.clone();
@@ -83,6 +85,7 @@ impl RunningNode {
                 directory: cluster::directory_of(&data.directory),
                 registration,
                 listener: listen(ports.peer, AddressUse::Peer, addresses.peer)?,
+                tls,
                 seeds: config.join.0.iter().map(|it| config.peer_of(it)).collect(),
                 expect: config.expect,
                 attributes: data::default_attributes(config),

@@ -25,7 +25,7 @@ use brickyard_node::{Message, Source, Target};
 use tokio::sync::mpsc;
 
 /// A stream whose both ends have said who they are; its socket is non-blocking, without delay.
-pub(crate) type Stream = brickyard_node::io::Stream<std::net::TcpStream>;
+pub(crate) type Stream = brickyard_node::io::Stream<crate::tls::LoopSocket>;
 
 /// Something that happened on the connections of the control plane.
 #[derive(Debug)]

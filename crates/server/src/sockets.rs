@@ -9,9 +9,13 @@
 //! - Each socket is registered once, for both directions, with edges; interest never changes, so a
 //!   turn makes no `epoll_ctl` call.
 //! - A socket that may still have bytes is latched as readable: an edge is never forgotten.
+//! - Whether a socket has TLS is asked once a call; one that has takes its own way (`secure`) and none of it is in a ring's batch.
+
+mod secure;
 
 use crate::ring::{CALLS_MAX, Ring};
 use brickyard_node::io::{Receive, ReceiveOutcome, Sent};
+use brickyard_tls::Session;
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
@@ -36,6 +40,8 @@ const RECEIVE_LONG_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 struct Socket {
     stream: TcpStream,
+    /// Its TLS, if it has it.
+    session: Option<Box<Session>>,
     /// There may be bytes to receive.
     is_readable: bool,
     /// The other side closed: read until the end, since no further edge will come.
@@ -85,6 +91,8 @@ pub(crate) struct Sockets {
     readable: Vec<u32>,
     /// Connections whose sends were blocked and can go on.
     writable: Vec<u32>,
+    /// What came by a socket under TLS, until it is decrypted in the same call.
+    encrypted: Vec<u8>,
 }
 
 impl Sockets {
@@ -107,6 +115,7 @@ impl Sockets {
         registry: &Registry,
         id: u32,
         mut stream: TcpStream,
+        session: Option<Box<Session>>,
     ) -> io::Result<()> {
         let token = Token(self.first_token + id as usize);
         registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
@@ -114,20 +123,27 @@ impl Sockets {
         if self.sockets.len() <= index {
             self.sockets.resize_with(index + 1, || None);
         }
+        // What its session has taken already makes no edge.
+        let is_readable = session.is_some();
         self.sockets[index] = Some(Socket {
             stream,
-            is_readable: false,
+            session,
+            is_readable,
             is_ending: false,
             is_listed: false,
             is_blocked: false,
             appetite: RECEIVE_BYTES_MIN,
         });
+        if is_readable {
+            self.list(id);
+        }
         Ok(())
     }
 
     /// Closes a connection's socket.
     pub(crate) fn remove(&mut self, registry: &Registry, id: u32) {
         if let Some(mut socket) = self.sockets.get_mut(id as usize).and_then(Option::take) {
+            socket.end_session();
             // Closing the descriptor removes it from the poll too; this only keeps mio's books.
             drop(registry.deregister(&mut socket.stream));
         }
@@ -152,8 +168,8 @@ impl Sockets {
     }
 
     fn on_writable(&mut self, id: u32) {
-        let socket = self.get(id);
-        if socket.is_some_and(|socket| std::mem::take(&mut socket.is_blocked)) {
+        let Some(socket) = self.get(id) else { return };
+        if std::mem::take(&mut socket.is_blocked) && socket.flush_session() {
             self.writable.push(id);
         }
     }
@@ -201,6 +217,9 @@ impl Sockets {
         let Some(socket) = self.get(id) else {
             return ReceiveOutcome::Nothing;
         };
+        if socket.session.is_some() {
+            return self.receive_secure(id, input);
+        }
         socket.make_room(input);
         let room = input.capacity() - input.len();
         let result = loop {
@@ -228,19 +247,26 @@ impl Sockets {
                 continue;
             };
             for it in &mut *part {
-                if let Some(socket) = self.get(number(it.id)) {
+                if let Some(socket) = self.get(number(it.id)).filter(|it| it.session.is_none()) {
                     socket.make_room(&mut it.input);
                 }
             }
             let sockets = &self.sockets;
             let open = part.iter_mut().filter_map(|it| {
                 let socket = sockets.get(number(it.id) as usize)?.as_ref()?;
+                if socket.session.is_some() {
+                    return None;
+                }
                 Some((socket.stream.as_fd(), &mut it.input))
             });
             ring.receive(open);
             let mut results = ring.results();
             for it in part {
                 let id = number(it.id);
+                if self.get(id).is_some_and(|it| it.session.is_some()) {
+                    it.outcome = self.receive_secure(id, &mut it.input);
+                    continue;
+                }
                 it.outcome = match self.contains(id).then(|| results.next()).flatten() {
                     Some(Some(result)) => {
                         let left = it.input.capacity() - it.input.len();
@@ -303,6 +329,9 @@ impl Sockets {
         if socket.is_blocked {
             return Sent::Blocked;
         }
+        if socket.session.is_some() {
+            return socket.send_secure(bytes);
+        }
         loop {
             match rustix::net::send(&socket.stream, bytes, SendFlags::NOSIGNAL) {
                 Err(Errno::INTR) => {}
@@ -324,7 +353,7 @@ impl Sockets {
                 sent.extend(part.iter().map(|&id| self.send(number(id), bytes(id))));
                 continue;
             };
-            let can_send = |socket: &&Socket| !socket.is_blocked;
+            let can_send = |socket: &&Socket| !socket.is_blocked && socket.session.is_none();
             let sockets = &self.sockets;
             let open = part.iter().filter_map(|&id| {
                 let socket = sockets.get(number(id) as usize)?.as_ref();
@@ -333,6 +362,10 @@ impl Sockets {
             ring.send(open);
             let mut results = ring.results();
             for &id in part {
+                if self.get(number(id)).is_some_and(|it| it.session.is_some()) {
+                    sent.push(self.send(number(id), bytes(id)));
+                    continue;
+                }
                 let can_send = self
                     .get(number(id))
                     .as_deref()

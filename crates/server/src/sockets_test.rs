@@ -21,7 +21,7 @@ impl Pair {
         server.set_nonblocking(true).expect("non-blocking");
         let mut sockets = Sockets::default();
         sockets
-            .insert(poll.registry(), 0, TcpStream::from_std(server))
+            .insert(poll.registry(), 0, TcpStream::from_std(server), None)
             .expect("registered");
         Self {
             poll,
@@ -135,7 +135,7 @@ fn what_a_turn_left_comes_first_and_once() {
     for id in 0..3 {
         let client = TcpStream::connect(address).expect("connected");
         sockets
-            .insert(poll.registry(), id, client)
+            .insert(poll.registry(), id, client, None)
             .expect("registered");
         sockets.on_readable(id, false);
     }
@@ -168,7 +168,7 @@ fn connected(count: u32) -> (Poll, Sockets, Vec<std::net::TcpStream>) {
         let client = std::net::TcpStream::connect(address).expect("connected");
         let (server, _) = listener.accept().expect("a connection");
         server.set_nonblocking(true).expect("non-blocking");
-        let inserted = sockets.insert(poll.registry(), id, TcpStream::from_std(server));
+        let inserted = sockets.insert(poll.registry(), id, TcpStream::from_std(server), None);
         inserted.expect("registered");
         client
     });

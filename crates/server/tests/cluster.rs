@@ -3,5 +3,6 @@
 mod cluster {
     mod forming;
     mod replicas;
+    mod secure;
     mod support;
 }

@@ -52,7 +52,10 @@ fn start() -> (Server, tempfile::NamedTempFile) {
     fs::write(file.path(), text).expect("the file can be written");
     let path = file.path().to_str().expect("a plain path").to_owned();
     // Readiness is polled without a password: -NOAUTH is an answer too, so Setup waits for the log in.
-    let server = Setup::brickyard(2).arguments(&["--config", &path]).start();
+    let server = Setup::brickyard(2)
+        // With users and no certificates there is no port for nodes.
+        .arguments(&["--config", &path, "--peer-port", "0"])
+        .start();
     let mut admin = login(&server, "default", "root-secret");
     admin.must(&["TABLE", "CREATE", "orders"]);
     admin.must(&["TABLE", "CREATE", "carts"]);

@@ -14,6 +14,7 @@ use brickyard_metadata::{Catalog, Change};
 use brickyard_node::peer::{Answer, HandshakeRefused};
 use brickyard_node::{ChangeOrigin, ControlLoop, ControlStart, First, News, Report, Source};
 use brickyard_routing::{NodeId, Replica};
+use brickyard_tls::NodeSide;
 use brickyard_types::Incarnation;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::Duration;
@@ -72,6 +73,7 @@ impl Driver {
             directory,
             registration,
             listener,
+            tls,
             seeds,
             expect,
             attributes,
@@ -85,7 +87,7 @@ impl Driver {
         let (to_driver, events) = mpsc::channel(EVENTS_MAX);
         let (to_reports, reports) = mpsc::unbounded_channel();
         if let Some(listener) = listener {
-            accept(listener, to_driver.clone());
+            accept(listener, tls.clone(), to_driver.clone());
         }
         let control = brickyard_control::ControlConfig {
             lease: timing.lease,
@@ -113,7 +115,7 @@ impl Driver {
         };
         let common = Common {
             host: Outside {
-                peers: Peers::new(start.introduction(registration.key), to_driver),
+                peers: Peers::new(start.introduction(registration.key), tls, to_driver),
                 loops: Loops::default(),
                 directory,
                 boot,
@@ -289,10 +291,10 @@ fn stop_renumbered(me: Option<NodeId>, other: NodeId) -> ! {
     ))
 }
 
-fn accept(listener: std::net::TcpListener, events: mpsc::Sender<Event>) {
+fn accept(listener: std::net::TcpListener, tls: Option<NodeSide>, events: mpsc::Sender<Event>) {
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
-            tokio::task::spawn_local(incoming::accept(listener, events));
+            tokio::task::spawn_local(incoming::accept(listener, tls, events));
         }
         Err(error) => tracing::error!(%error, "the port for nodes cannot be used"),
     }

@@ -89,6 +89,7 @@ impl Host for Outside {
             connection,
             address,
             self.peers.introduction(),
+            self.peers.tls(),
             events,
         );
     }

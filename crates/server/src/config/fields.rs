@@ -118,8 +118,8 @@ fields! {
             "What cluster clients are told to connect to. Empty: listen's address. Must be set when \
              listen is 0.0.0.0 or [::], which nobody can connect to.";
         insecure: bool = false, "true or false",
-            "Allow a listen address that is not loopback without users. Whoever reaches the port \
-             may then read, write and drop every table.";
+            "Allow a listen address that is not loopback without users, and a port for nodes without certificates. Whoever \
+             reaches either port may then read, write and drop every table.";
         maxclients: u32 = 10_000, "connections",
             "Most client connections at once; one more is told so and closed. Redis's default; each \
              needs a file descriptor.";
@@ -139,9 +139,18 @@ fields! {
              this node only joins a cluster that is there, since two that were founded by mistake \
              cannot be made one.";
         peer_port: u16 = 0, "port",
-            "Port for other nodes, at listen's host. It asks for no password: keep it in a private \
-             network. 0: 10000 above the node port (below it where that would be over 65535), and \
-             none when users are configured, listen is not loopback and join is empty.";
+            "Port for other nodes, at listen's host. It asks for no password but, with peer_cert, for a node's certificate. \
+             0: 10000 above the node port (below it where that would be over 65535), and none when users are \
+             configured and both peer_cert and join are empty.";
+        peer_cert: String = String::new(), "path",
+            "PEM file with this node's certificate, which other nodes ask for (`brickyard cert node`). With it the port for \
+             nodes takes nobody but nodes of the same authority; peer_key and peer_ca belong to it. Needed with users, or where \
+             listen is not loopback. Empty: the port believes whoever reaches it.";
+        peer_key: String = String::new(), "path",
+            "PEM file with the key to peer_cert.";
+        peer_ca: String = String::new(), "path",
+            "PEM file with the cluster's authority, whose nodes are let in (`brickyard cert init`). Several in one file are all \
+             believed, as while one is replaced.";
         zone: String = String::new(), "name",
             "What fails together with this node, such as a rack or a data centre. Replicas are kept in \
              different zones where there are some.";

@@ -46,7 +46,11 @@ fn peers_are_as_far_from_their_node_port_as_this_nodes_own() {
 fn port_for_nodes_is_not_opened_beside_passwords_unless_asked_for() {
     let mut fields = Fields::default();
     let port = |fields: &Fields, has_users| fields.peer_address(has_users).map(|at| at.port());
+    assert_eq!(port(&fields, false), Some(16_379));
+    assert_eq!(port(&fields, true), None);
+    fields.peer_cert = "n.crt".to_owned();
     assert_eq!(port(&fields, true), Some(16_379));
+    fields.peer_cert = String::new();
     fields.listen = "10.0.0.1:6379".parse().expect("an address");
     assert_eq!(port(&fields, true), None);
     fields.join = HostPorts(vec![node("10.0.0.2:6379")]);

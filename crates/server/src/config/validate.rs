@@ -351,9 +351,30 @@ impl Checker<'_> {
 
     fn check_peer_port(&mut self) {
         let fields = self.fields;
+        let given = [&fields.peer_cert, &fields.peer_key, &fields.peer_ca];
+        let missing = ["peer_cert", "peer_key", "peer_ca"].iter().zip(given);
+        let mut missing = missing.filter(|(_, path)| path.is_empty());
+        if let Some((name, _)) = missing.next()
+            && given.iter().any(|path| !path.is_empty())
+        {
+            self.refuse(
+                name,
+                "of peer_cert, peer_key and peer_ca some are given and this one is not",
+                "give all three; `brickyard cert init` and `brickyard cert node` make them",
+            );
+        }
         let Some(peer) = fields.peer_address(!self.users.is_empty()) else {
             return;
         };
+        let is_public = !fields.listen.ip().is_loopback() || !self.users.is_empty();
+        if is_public && fields.peer_cert.is_empty() && !fields.insecure {
+            self.refuse(
+                "peer_cert",
+                "the port for nodes would believe whoever reaches it, past users and passwords",
+                "make the cluster's authority with `brickyard cert init` and this node's certificate with `brickyard cert node`, \
+                 and give peer_cert, peer_key and peer_ca; or accept it with insecure = true",
+            );
+        }
         let (port, node) = (u32::from(peer.port()), u32::from(fields.listen.port()));
         if port == 0 || node == 0 {
             return;

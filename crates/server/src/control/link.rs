@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 const TO_LOOP_MAX: usize = 256;
 
 /// What the control thread tells a loop.
-pub(crate) type ToLoop = brickyard_node::io::ToLoop<std::net::TcpStream>;
+pub(crate) type ToLoop = brickyard_node::io::ToLoop<crate::tls::LoopSocket>;
 
 /// What a loop asks the control thread.
 #[derive(Debug)]

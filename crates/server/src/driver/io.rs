@@ -8,6 +8,7 @@ use crate::listener::Listener;
 use crate::mesh::Endpoint;
 use crate::ring::Ring;
 use crate::sockets::Sockets;
+use crate::tls::LoopSocket;
 use crate::wake::Waker;
 use crate::{clock, fatal};
 use brickyard_brick::{Accepted, ConnectionId, Event, Forward, LinkId, Port};
@@ -213,7 +214,8 @@ impl node::Ports for LoopIo {
     }
 
     fn insert(&mut self, id: ConnectionId, (stream, _): Self::Connection) -> io::Result<()> {
-        self.clients.insert(self.poll.registry(), id.0, stream)
+        self.clients
+            .insert(self.poll.registry(), id.0, stream, None)
     }
 
     fn refuse(&mut self, (mut stream, _): Self::Connection, refusal: &[u8]) {
@@ -351,7 +353,7 @@ impl node::Log for LoopIo {
 }
 
 impl node::Queues for LoopIo {
-    type Stream = std::net::TcpStream;
+    type Stream = LoopSocket;
 
     fn forward(&mut self, to: BrickId, messages: Vec<Forward>) {
         self.mesh.send(to, messages);
@@ -376,8 +378,10 @@ impl node::Queues for LoopIo {
     }
 
     fn insert_stream(&mut self, link: LinkId, stream: Self::Stream) -> io::Result<()> {
-        let stream = TcpStream::from_std(stream);
-        self.streams.insert(self.poll.registry(), link.0, stream)
+        let LoopSocket { socket, session } = stream;
+        let socket = TcpStream::from_std(socket);
+        let registry = self.poll.registry();
+        self.streams.insert(registry, link.0, socket, session)
     }
 
     fn publish(&mut self, progress: &LoopProgress) {

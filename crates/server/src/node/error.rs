@@ -19,6 +19,9 @@ pub enum StartError {
     /// What the directory has of a cluster cannot be used.
     #[error(transparent)]
     Stored(#[from] ClusterError),
+    /// Its certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] brickyard_tls::TlsError),
     /// The node can be in no cluster.
     #[error("{0}")]
     Cluster(String),

@@ -3,9 +3,11 @@
 use super::outgoing::greet_stream;
 use super::{Event, Events, Stream};
 use crate::config::HostPort;
+use crate::tls::PeerSocket;
 use brickyard_brick::Direction;
 use brickyard_node::peer::{ConnectionKind, Introduction};
 use brickyard_routing::Replica;
+use brickyard_tls::NodeSide;
 
 /// Dials; the outcome comes as an event.
 pub(crate) fn dial(
@@ -14,6 +16,7 @@ pub(crate) fn dial(
     connection: u64,
     at: HostPort,
     introduction: &Introduction,
+    tls: Option<NodeSide>,
     events: Events,
 ) {
     let hello = introduction.hello(ConnectionKind::Stream {
@@ -22,8 +25,8 @@ pub(crate) fn dial(
         connection,
     });
     tokio::task::spawn_local(async move {
-        let stream = greet_stream(&at, &hello.frame()).await;
-        let event = match stream.and_then(tokio::net::TcpStream::into_std) {
+        let stream = greet_stream(&at, &hello.frame(), tls.as_ref()).await;
+        let event = match stream.and_then(PeerSocket::into_loop) {
             Ok(socket) => Event::Stream(Stream {
                 own,
                 peer,

@@ -9,7 +9,9 @@ const ROOM_BYTES: usize = 64 << 10;
 
 /// Writes a frame that is ready.
 pub(crate) async fn write(stream: &mut (impl AsyncWrite + Unpin), frame: &[u8]) -> io::Result<()> {
-    stream.write_all(frame).await
+    stream.write_all(frame).await?;
+    // What was encrypted may wait in a buffer.
+    stream.flush().await
 }
 
 /// Reads one frame, no byte further, and returns its body.

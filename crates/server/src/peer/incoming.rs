@@ -3,11 +3,13 @@
 use super::frame;
 use super::outgoing::{read_all, write_all};
 use super::{Event, Events, SendQueue, Stream};
+use crate::tls::PeerSocket;
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{
     ANSWER, Answer, ConnectionKind, Greeted, HELLO_BYTES_MAX, Hello, STRANGERS_MAX, on_hello,
 };
+use brickyard_tls::NodeSide;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long to wait when a connection cannot be accepted.
 const RETRY: Duration = Duration::from_millis(200);
@@ -33,7 +35,7 @@ pub(crate) struct Arrived {
 }
 
 /// Accepts connections for ever.
-pub(crate) async fn accept(listener: TcpListener, events: Events) {
+pub(crate) async fn accept(listener: TcpListener, tls: Option<NodeSide>, events: Events) {
     let strangers = Arc::new(Semaphore::new(STRANGERS_MAX));
     for id in 1.. {
         // The semaphore is never closed.
@@ -43,13 +45,14 @@ pub(crate) async fn accept(listener: TcpListener, events: Events) {
         match listener.accept().await {
             Ok((stream, from)) => {
                 let events = events.clone();
+                let tls = tls.clone();
                 tokio::task::spawn_local(async move {
-                    let greeted = timeout(ANSWER, greet(stream, from, id, &events)).await;
+                    let greeted = shake_hands(stream, from, tls.as_ref(), id, &events).await;
                     drop(place);
-                    match greeted.map_err(io::Error::from) {
-                        Ok(Ok(Some(taken))) => serve(taken, &events).await,
-                        Ok(Ok(None)) => {}
-                        Ok(Err(error)) | Err(error) => {
+                    match greeted {
+                        Ok(Some(taken)) => serve(taken, &events).await,
+                        Ok(None) => {}
+                        Err(error) => {
                             tracing::debug!(%from, %error, "a connection from a node came to nothing");
                         }
                     }
@@ -65,19 +68,37 @@ pub(crate) async fn accept(listener: TcpListener, events: Events) {
 
 /// A connection that was welcomed.
 struct Taken {
-    stream: TcpStream,
+    stream: PeerSocket,
     id: u64,
     kind: ConnectionKind,
     queue: Rc<SendQueue>,
 }
 
+/// TLS, then hello and its answer. Whoever is not let in by TLS is told of in the log, a line each.
+async fn shake_hands(
+    stream: TcpStream,
+    from: SocketAddr,
+    tls: Option<&NodeSide>,
+    id: u64,
+    events: &Events,
+) -> io::Result<Option<Taken>> {
+    let deadline = Instant::now() + ANSWER;
+    stream.set_nodelay(true)?;
+    let accepted = timeout_at(deadline, PeerSocket::accepted(stream, tls)).await;
+    let accepted = accepted.map_err(io::Error::from).flatten();
+    let stream = accepted.inspect_err(|error| {
+        tracing::warn!(%from, reason = %error, "somebody was not let in at the port for nodes");
+    })?;
+    let greeted = timeout_at(deadline, greet(stream, from, id, events)).await;
+    greeted.map_err(io::Error::from).flatten()
+}
+
 async fn greet(
-    mut stream: TcpStream,
+    mut stream: PeerSocket,
     from: SocketAddr,
     id: u64,
     events: &Events,
 ) -> io::Result<Option<Taken>> {
-    stream.set_nodelay(true)?;
     let body = frame::read(&mut stream, HELLO_BYTES_MAX).await?;
     let hello = match on_hello(&body) {
         Greeted::Ok(hello) => hello,
@@ -121,7 +142,7 @@ async fn serve(taken: Taken, events: &Events) {
     } = taken;
     match kind {
         ConnectionKind::Control => {
-            let (reader, mut writer) = stream.into_split();
+            let (reader, mut writer) = tokio::io::split(stream);
             let error = tokio::select! {
                 error = read_all(reader, Source::Arrived(id), events) => error,
                 error = write_all(&mut writer, &queue) => error,
@@ -134,7 +155,7 @@ async fn serve(taken: Taken, events: &Events) {
             to,
             connection,
         } => {
-            let socket = match stream.into_std() {
+            let socket = match stream.into_loop() {
                 Ok(socket) => socket,
                 Err(error) => return tracing::warn!(%error, "a stream cannot be handed over"),
             };

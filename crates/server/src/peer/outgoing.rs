@@ -3,17 +3,19 @@
 use super::frame;
 use super::{Event, Events, SendQueue};
 use crate::config::HostPort;
+use crate::tls::{NoTls, PeerSocket};
 use brickyard_metadata::NodeKey;
 use brickyard_node::peer::{
     ANSWER, CONNECT, ConnectionKind, Greeted, HELLO_BYTES_MAX, HandshakeRefused, Introduction,
     MESSAGE_BYTES_MAX, Redial, WRITE, Welcome, on_answer,
 };
 use brickyard_node::{Message, Source, Target};
+use brickyard_tls::NodeSide;
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
@@ -37,6 +39,7 @@ struct Dialer {
     expected: Option<NodeKey>,
     introduction: Rc<RefCell<Introduction>>,
     queue: Rc<SendQueue>,
+    tls: Option<NodeSide>,
     events: Events,
 }
 
@@ -59,6 +62,7 @@ impl Outgoing {
         address: HostPort,
         expected: Option<NodeKey>,
         introduction: Rc<RefCell<Introduction>>,
+        tls: Option<NodeSide>,
         events: Events,
     ) -> Self {
         let queue = Rc::new(SendQueue::default());
@@ -68,6 +72,7 @@ impl Outgoing {
             expected,
             introduction,
             queue: Rc::clone(&queue),
+            tls,
             events,
         };
         Self {
@@ -80,15 +85,23 @@ impl Outgoing {
 impl Dialer {
     async fn run(self) {
         let mut redial = Redial::default();
+        let mut told = None;
         loop {
             let (ended, was_connected) = self.connect().await;
             self.queue.clear();
             if was_connected {
                 redial.on_connected();
+                told = None;
                 self.tell(Event::Lost(self.target.clone())).await;
             }
             match ended {
                 Ended::Io(error) => {
+                    // The operator has to do something about it, but need not hear of each attempt.
+                    let reason = error.get_ref().and_then(|it| it.downcast_ref::<NoTls>());
+                    if let Some(reason) = reason.filter(|reason| told.as_ref() != Some(*reason)) {
+                        tracing::warn!(address = %self.address, %reason, "no TLS with a node");
+                        told = Some(reason.clone());
+                    }
                     tracing::debug!(address = %self.address, %error, "no connection to a node");
                 }
                 Ended::Refused(refused) => {
@@ -113,14 +126,15 @@ impl Dialer {
             .borrow()
             .hello(ConnectionKind::Control)
             .frame();
-        let (stream, welcome) = match greet(&self.address, &hello, self.expected).await {
-            Ok(greeted) => greeted,
-            Err(ended) => return (ended, false),
-        };
+        let (stream, welcome) =
+            match greet(&self.address, &hello, self.expected, self.tls.as_ref()).await {
+                Ok(greeted) => greeted,
+                Err(ended) => return (ended, false),
+            };
         self.queue.clear();
         self.tell(Event::Welcomed(self.target.clone(), welcome))
             .await;
-        let (reader, mut writer) = stream.into_split();
+        let (reader, mut writer) = tokio::io::split(stream);
         let source = Source::Dialed(self.target.clone());
         let error = tokio::select! {
             error = read_all(reader, source, &self.events) => error,
@@ -135,17 +149,20 @@ async fn greet(
     address: &HostPort,
     hello: &[u8],
     expected: Option<NodeKey>,
-) -> Result<(TcpStream, Welcome), Ended> {
+    tls: Option<&NodeSide>,
+) -> Result<(PeerSocket, Welcome), Ended> {
     let connecting = TcpStream::connect((address.host.as_str(), address.port));
-    let mut stream = timeout(CONNECT, connecting)
+    let stream = timeout(CONNECT, connecting)
         .await
         .map_err(io::Error::from)??;
     stream.set_nodelay(true)?;
     let answer = async {
+        let mut stream = PeerSocket::dialed(stream, tls).await?;
         frame::write(&mut stream, hello).await?;
-        frame::read(&mut stream, HELLO_BYTES_MAX).await
+        let answer = frame::read(&mut stream, HELLO_BYTES_MAX).await?;
+        Ok::<_, io::Error>((stream, answer))
     };
-    let answer = timeout(ANSWER, answer).await.map_err(io::Error::from)??;
+    let (stream, answer) = timeout(ANSWER, answer).await.map_err(io::Error::from)??;
     match on_answer(&answer, expected) {
         Greeted::Ok(welcome) => Ok((stream, welcome)),
         Greeted::Refused(refused) => Err(Ended::Refused(refused)),
@@ -154,8 +171,12 @@ async fn greet(
 }
 
 /// As [`greet`], for streams: any refusal is an error in words.
-pub(super) async fn greet_stream(address: &HostPort, hello: &[u8]) -> io::Result<TcpStream> {
-    match greet(address, hello, None).await {
+pub(super) async fn greet_stream(
+    address: &HostPort,
+    hello: &[u8],
+    tls: Option<&NodeSide>,
+) -> io::Result<PeerSocket> {
+    match greet(address, hello, None, tls).await {
         Ok((stream, _)) => Ok(stream),
         Err(Ended::Refused(refused)) => Err(io::Error::other(refused.to_string())),
         Err(Ended::Io(error)) => Err(error),
@@ -164,7 +185,7 @@ pub(super) async fn greet_stream(address: &HostPort, hello: &[u8]) -> io::Result
 
 /// Passes messages on until the connection ends; why it did.
 pub(super) async fn read_all(
-    mut reader: OwnedReadHalf,
+    mut reader: impl AsyncRead + Unpin,
     source: Source,
     events: &Events,
 ) -> io::Error {
@@ -185,7 +206,7 @@ pub(super) async fn read_all(
 
 /// Sends what waits, until the connection ends; why it did.
 pub(super) async fn write_all(
-    writer: &mut tokio::net::tcp::OwnedWriteHalf,
+    writer: &mut (impl AsyncWrite + Unpin),
     queue: &SendQueue,
 ) -> io::Error {
     loop {

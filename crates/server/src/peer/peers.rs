@@ -7,6 +7,7 @@ use brickyard_metadata::{Catalog, NodeKey};
 use brickyard_node::peer::{Answer, ConnectionKind, Contacts, Introduction, Wires};
 use brickyard_node::{Message, Source, Target, Urgency};
 use brickyard_routing::NodeId;
+use brickyard_tls::NodeSide;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,16 +24,18 @@ pub(crate) struct Peers {
 struct TaskWires {
     /// For the tasks that dial.
     introduction: Rc<RefCell<Introduction>>,
+    tls: Option<NodeSide>,
     events: Events,
     dialed: BTreeMap<Target, Outgoing>,
     arrived: BTreeMap<u64, Rc<SendQueue>>,
 }
 
 impl Peers {
-    pub(crate) fn new(introduction: Introduction, events: Events) -> Self {
+    pub(crate) fn new(introduction: Introduction, tls: Option<NodeSide>, events: Events) -> Self {
         Self {
             wires: TaskWires {
                 introduction: Rc::new(RefCell::new(introduction.clone())),
+                tls,
                 events,
                 dialed: BTreeMap::new(),
                 arrived: BTreeMap::new(),
@@ -48,6 +51,11 @@ impl Peers {
 
     pub(crate) fn introduction(&self) -> &Introduction {
         self.contacts.introduction()
+    }
+
+    /// What streams go by.
+    pub(crate) fn tls(&self) -> Option<NodeSide> {
+        self.wires.tls.clone()
     }
 
     pub(crate) fn events(&self) -> Events {
@@ -125,6 +133,7 @@ impl Wires for TaskWires {
             address.clone(),
             expected,
             Rc::clone(&self.introduction),
+            self.tls.clone(),
             self.events.clone(),
         );
         self.dialed.insert(target.clone(), outgoing);
