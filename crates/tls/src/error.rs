@@ -99,6 +99,7 @@ fn explain_alert(alert: AlertDescription) -> String {
         | AlertDescription::CertificateUnknown
         | AlertDescription::UnsupportedCertificate
         | AlertDescription::AccessDenied
+        | AlertDescription::DecryptError
         | AlertDescription::CertificateRevoked => {
             "it does not accept the certificate shown to it; its log says why".to_owned()
         }

@@ -140,7 +140,7 @@ fn make_authority(init: &Init) -> anyhow::Result<()> {
     let made = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let name = format!(
         "Brickyard cluster authority {}",
-        made.unwrap_or_default().as_secs()
+        made.unwrap_or_default().as_nanos()
     );
     let (_, issued) = Authority::new(&name, DAY * init.days)?;
     Pair::of(dir, "ca").write(&issued)
