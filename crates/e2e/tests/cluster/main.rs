@@ -7,7 +7,6 @@ mod dev;
 mod digest;
 mod figure9;
 mod forming;
-mod full_disk;
 mod gateway;
 mod grow;
 mod hot;
