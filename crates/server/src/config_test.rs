@@ -99,7 +99,7 @@ fn unknown_variable_is_a_warning() {
 #[test]
 fn every_problem_is_told_at_once() {
     let found = problems(
-        "maxclients = \"many\"\nsegment_bytes = 5\nrunway_bytes = \"9MiB\"\ninline_append_max = \"2MiB\"\nsync_interval = \"9h\"\nlisten = \"0.0.0.0:70\"\n",
+        "maxclients = \"many\"\nsegment_bytes = 5\nrunway_bytes = \"9MiB\"\ninline_append_max = \"2MiB\"\nsync_interval = \"9h\"\nsync_bytes = 0\nlisten = \"0.0.0.0:70\"\n",
     );
     let fields: Vec<&str> = found.iter().map(|problem| problem.field.as_str()).collect();
     assert_eq!(
@@ -112,12 +112,13 @@ fn every_problem_is_told_at_once() {
             "runway_bytes",
             "inline_append_max",
             "sync_interval",
+            "sync_bytes",
             "peer_cert"
         ]
     );
     let text = Problems(found).to_string();
     assert!(
-        text.starts_with("the configuration has 8 problems:\n"),
+        text.starts_with("the configuration has 9 problems:\n"),
         "{text}"
     );
     assert!(text.contains("maxclients = \"many\""), "{text}");

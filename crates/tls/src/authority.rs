@@ -11,6 +11,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
+use rustls::pki_types::ServerName;
 use std::net::IpAddr;
 use std::time::Duration;
 use time::OffsetDateTime;
@@ -144,8 +145,12 @@ fn host(name: &str) -> Result<SanType, TlsError> {
         Ok(address) => Ok(SanType::IpAddress(address)),
         Err(_) if name.eq_ignore_ascii_case(node_name()) => Err(TlsError::Name(name.to_owned())),
         Err(_) => {
-            crate::server_name(name)?;
-            dns(name)
+            let is_name = ServerName::try_from(name).is_ok();
+            if is_name {
+                dns(name)
+            } else {
+                Err(TlsError::Name(name.to_owned()))
+            }
         }
     }
 }

@@ -1,12 +1,11 @@
 //! TLS: certificates by role, who is believed with which, and a connection's records without its socket.
 //!
-//! In:  PEM files, bytes of a socket. Out: configurations for both ends of each kind of connection, plain bytes, errors
-//! that say what to do.
+//! In:  PEM files, bytes of a socket. Out: configurations for both ends of a connection, plain bytes, errors that say what
+//! to do.
 //!
 //! ```text
 //!  authority ── issues ──▶ certificates of the role node, or client
 //!  node  ◀─ peers ─▶ node          both show a node's certificate of the cluster's authority
-//!  client ── dialer ─▶ clients     the node shows its certificate; the client too, where that is asked
 //! ```
 //! Invariants:
 //! - Between nodes nothing is believed but the cluster's own authority, and of its certificates only a node's.
@@ -15,16 +14,12 @@
 //! Not here: sockets, when files are read again (`server`), what users may do (`brick`).
 
 mod authority;
-mod clients;
-mod dialer;
 mod error;
 mod files;
 mod peers;
 mod session;
 
 pub use authority::{Authority, CertificateRequest, CertificateRole, Issued};
-pub use clients::client_port;
-pub use dialer::{Dialer, DialerFiles, server_name};
 pub use error::{TlsError, explain};
 pub use files::IdentityFiles;
 pub use peers::{NodeSide, node_name};

@@ -6,9 +6,8 @@
 //! - Plain bytes that came are all passed on at once; nothing of them stays here.
 //! - At most [`OUTPUT_BYTES`] and a record of what is to be sent wait here for a socket that takes nothing.
 
-use rustls::{Connection, Error, ServerConfig, ServerConnection};
+use rustls::{Connection, Error};
 use std::io::{self, BufRead as _, Write};
-use std::sync::Arc;
 
 /// Bytes that wait for the socket until no more are taken.
 const OUTPUT_BYTES: usize = 64 << 10;
@@ -22,14 +21,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// The end that is dialed.
-    ///
-    /// # Errors
-    /// The library refuses.
-    pub fn accepted(config: Arc<ServerConfig>) -> Result<Self, Error> {
-        Ok(Self::new(ServerConnection::new(config)?.into()))
-    }
-
     /// Goes on with a connection that was begun elsewhere.
     #[must_use]
     pub fn new(mut connection: Connection) -> Self {
@@ -41,8 +32,7 @@ impl Session {
     }
 
     /// Whether nothing may be sent yet.
-    #[must_use]
-    pub fn is_handshaking(&self) -> bool {
+    fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
@@ -92,12 +82,6 @@ impl Session {
         );
         // It fails in no way but by taking none.
         self.connection.writer().write(plain).unwrap_or(0)
-    }
-
-    /// Whether there are bytes for the socket.
-    #[must_use]
-    pub fn wants_to_send(&self) -> bool {
-        self.connection.wants_write()
     }
 
     /// Gives the socket what there is for it; whether it took all.

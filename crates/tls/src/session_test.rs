@@ -1,10 +1,8 @@
 //! A session passes everything on, in pieces of any size, and holds back little.
 
 use super::*;
-use crate::{
-    Authority, CertificateRequest, CertificateRole, Dialer, DialerFiles, IdentityFiles, client_port,
-};
-use rustls::ClientConnection;
+use crate::{Authority, CertificateRequest, CertificateRole, IdentityFiles, NodeSide};
+use rustls::{ClientConnection, ServerConnection};
 use std::time::Duration;
 
 fn pair() -> (ClientConnection, Session) {
@@ -26,16 +24,10 @@ fn pair() -> (ClientConnection, Session) {
         certificate: at("n.crt"),
         key: at("n.key"),
     };
-    let server = Session::accepted(client_port(&files, None).expect("read")).expect("a session");
-    let dialer = Dialer::read(&DialerFiles {
-        authority: at("ca.crt"),
-        identity: None,
-    });
-    let client = dialer
-        .expect("read")
-        .connection("127.0.0.1:1")
-        .expect("a name");
-    (client, server)
+    let NodeSide { accept, dial } = NodeSide::read(&files, &at("ca.crt")).expect("read");
+    let server = ServerConnection::new(accept).expect("a connection");
+    let client = ClientConnection::new(dial, NodeSide::name()).expect("a connection");
+    (client, Session::new(server.into()))
 }
 
 fn from_client(client: &mut ClientConnection) -> Vec<u8> {

@@ -107,7 +107,7 @@ impl Voters {
     /// wait for both.
     pub(super) fn run(&mut self, nodes: Electorate<'_>, is_held: bool, outbox: &mut Outbox) {
         let (now, lease) = (nodes.now, nodes.config.lease);
-        let better = self.better_heard(nodes);
+        let better = self.better_heard(nodes).filter(|_| !is_held);
         if let Some(node) = self.successor(nodes, is_held).or(better) {
             assert_ne!(node, self.me, "this node leads");
             let asked_at = self.transfer_asked;

@@ -1,6 +1,6 @@
 use crate::controller::testing::{World, ms, registration};
 use crate::membership::{Membership, MembershipChange};
-use crate::message::AstrayReport;
+use crate::message::{AstrayReport, DrainAsk};
 use brickyard_metadata::{Change, NodeAlteration, Roles};
 use brickyard_routing::NodeId;
 use std::collections::BTreeSet;
@@ -304,4 +304,21 @@ fn a_leader_that_has_only_begun_keeps_the_lead_whoever_hears_more() {
     world.run(7 * lease);
     astray(&mut world);
     assert_eq!(world.transfers, [NodeId(1)]);
+}
+
+#[test]
+fn a_leader_that_stops_keeps_the_lead_while_it_holds_something_whoever_hears_more() {
+    let mut world = World::new(3, 3, 8);
+    let lease = world.config.lease;
+    world.run(10 * lease);
+    world.nodes[2].is_up = false;
+    world.run(lease / 2 + ms(50));
+    let ask = DrainAsk {
+        node: NodeId(0),
+        incarnation: world.nodes[0].incarnation,
+    };
+    world.controller.on_drain(world.now, ask, world.log);
+    astray(&mut world);
+    assert!(world.controller.drained(world.now, ask).remaining > 0);
+    assert_eq!(world.transfers, []);
 }

@@ -93,6 +93,10 @@ impl<D: Disk> SyncWorker<D> {
         unsealed: impl IntoIterator<Item = SegmentId>,
         pace: SyncPace,
     ) -> Self {
+        assert!(
+            pace.bytes > 0,
+            "a log of which nothing waits for a sync is synced without an end"
+        );
         Self {
             syncer,
             unsealed: unsealed.into_iter().collect(),

@@ -25,6 +25,9 @@ const RUNWAY_BYTES_MAX: ByteSize = ByteSize::mebibytes(1);
 /// Longest write that a brick's loop may make itself: beyond that the copy alone would hold it up.
 const INLINE_APPEND_MAX: ByteSize = ByteSize::mebibytes(1);
 
+/// Least bytes between syncs that nothing waits for: more syncs would cost a busy log more than they spread.
+const SYNC_BYTES_MIN: ByteSize = ByteSize::kibibytes(64);
+
 /// What a request needs besides its longest value: its key and other arguments.
 const REQUEST_BYTES_BESIDES_VALUE: u64 = 1 << 20;
 
@@ -239,6 +242,13 @@ impl Checker<'_> {
                 "sync_interval",
                 "it is not between 1ms and 1h",
                 "choose between them; for a sync before each answer use durability fsync",
+            );
+        }
+        if fields.sync_bytes < SYNC_BYTES_MIN {
+            self.refuse(
+                "sync_bytes",
+                "it is less than 64KiB, which would sync a busy log all the time",
+                "choose more; 4MiB suits most disks, and for a sync before each answer use durability fsync",
             );
         }
     }

@@ -9,6 +9,7 @@ use brickyard_node::disk::write_hint;
 use brickyard_store::{Disk, FreeJob, HintJob};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -28,6 +29,7 @@ pub(crate) enum IdleJob<D: Disk> {
 #[derive(Debug)]
 pub(crate) struct IdleThread<D: Disk> {
     jobs: SyncSender<IdleJob<D>>,
+    is_ending: Arc<AtomicBool>,
     handle: JoinHandle<()>,
 }
 
@@ -38,8 +40,16 @@ impl<D: Disk> IdleThread<D> {
     /// The operating system has no room for another thread.
     pub(crate) fn start(catalog: watch::Receiver<Arc<Catalog>>) -> io::Result<Self> {
         let (jobs, receiver) = sync_channel(JOBS_MAX);
-        let handle = fatal::spawn("idle".to_owned(), move || run(&receiver, &catalog))?;
-        Ok(Self { jobs, handle })
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let ending = Arc::clone(&is_ending);
+        let handle = fatal::spawn("idle".to_owned(), move || {
+            run(&receiver, &catalog, &ending);
+        })?;
+        Ok(Self {
+            jobs,
+            is_ending,
+            handle,
+        })
     }
 
     /// A way to give it jobs.
@@ -47,27 +57,33 @@ impl<D: Disk> IdleThread<D> {
         self.jobs.clone()
     }
 
-    /// Lets the thread end once its jobs are done, and returns what to wait for.
+    /// Lets the thread end once its hint files are written, and returns what to wait for. Room is given back at once then.
     pub(crate) fn finish(self) -> JoinHandle<()> {
+        self.is_ending.store(true, Ordering::Relaxed);
         self.handle
     }
 }
 
-fn run<D: Disk>(jobs: &Receiver<IdleJob<D>>, catalog: &watch::Receiver<Arc<Catalog>>) {
+fn run<D: Disk>(
+    jobs: &Receiver<IdleJob<D>>,
+    catalog: &watch::Receiver<Arc<Catalog>>,
+    is_ending: &AtomicBool,
+) {
     while let Ok(job) = jobs.recv() {
         match job {
             IdleJob::Hint(job) => {
                 let catalog = Arc::clone(&catalog.borrow());
                 write_hint(job, &catalog);
             }
-            IdleJob::Free(job) => free(job),
+            IdleJob::Free(job) => free(job, is_ending),
         }
     }
 }
 
 /// Half of the time the disk is left to the others.
-fn free<D: Disk>(mut job: FreeJob<D>) {
-    loop {
+fn free<D: Disk>(mut job: FreeJob<D>, is_ending: &AtomicBool) {
+    // At the end nobody is left to wait for the disk, but whoever waits for the end.
+    while !is_ending.load(Ordering::Relaxed) {
         let started = Instant::now();
         if !job.step() {
             return;
