@@ -113,7 +113,11 @@ impl Disks {
 
     /// How long something takes that typically takes so long.
     pub(crate) fn delay(&self, now: Nanos, typical: Nanos, chance: &mut Random) -> Nanos {
-        self.stuck_until.saturating_sub(now) + chance.delay(typical * self.slow)
+        self.delay_of(now, typical * self.slow, chance)
+    }
+
+    fn delay_of(&self, now: Nanos, typical: Nanos, chance: &mut Random) -> Nanos {
+        self.stuck_until.saturating_sub(now) + chance.delay(typical)
     }
 
     /// From now on that is wrong with the control log's disk, and nothing else.
@@ -134,7 +138,9 @@ impl Disks {
             ControlDisk::Well | ControlDisk::Full => (1, 0),
         };
         let stuck = until.saturating_sub(now);
-        self.delay(now, typical * times, chance).max(stuck)
+        // The slower of the two: both at once would hold up one write for minutes after the last fault.
+        self.delay_of(now, typical * times.max(self.slow), chance)
+            .max(stuck)
     }
 
     /// A process starts.
