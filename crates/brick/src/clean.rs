@@ -10,13 +10,17 @@
 //! - A tombstone is dropped only when no segment is left that was there when it was written, or
 //!   when a newer record of its key stands in the log; the watermark is raised before (rule
 //!   `tombstones reach down to the watermark`).
+//! - What is moved and what clients write stand in segments of their own, as far as that pays (`apart`).
 //! - A pass frees more than it writes: what it would only move is counted as such (`retained`), and what is said of a whole
 //!   partition it says once, or not at all where a later segment says it. So an idle log comes to rest.
 //! - Work a turn is bounded by a chunk, and chunks come at even distances (`pace`). A segment with nothing
 //!   live in it moves next to nothing: it is read faster, and the next one while it waits for the sync.
 
+mod apart;
 mod pace;
 mod records;
+
+pub(crate) use apart::APART_TOKEN;
 
 use crate::append::BatchId;
 use crate::effect::Effect;
@@ -73,6 +77,8 @@ struct Raised {
 struct Pass {
     /// Nothing of it was live when it was picked, and nothing dead comes to life again.
     is_dead: bool,
+    /// Bytes that were appended again.
+    moved: u64,
     /// The last batch that something of it was moved into.
     last_batch: BatchId,
     /// Replicated partitions that it has records of, and the last (view, op) of each: a baseline must say as much before the
@@ -301,6 +307,9 @@ impl Cleaner {
                 is_dead,
                 ..Pass::default()
             };
+            if !is_dead {
+                apart::before_moved(replication.segments, replication.log, outside);
+            }
             self.reader = LogReader::over([segment]);
             self.pace.begin(outside.now);
             self.read_on(outside);
@@ -361,6 +370,7 @@ impl Cleaner {
                 "what one chunk leads to is in one batch"
             );
             self.pass.last_batch = building;
+            self.pass.moved += moved as u64;
             outside.stats.log.moved_bytes.add(moved as u64);
             self.note_moved(segment, building, sorted.moves, sorted.kept);
         }
@@ -427,6 +437,8 @@ impl Cleaner {
         // both stay.
         let batch = self.leaving.back().map_or(batch, |it| it.batch.max(batch));
         if !self.pass.is_dead {
+            let moved = self.pass.moved;
+            apart::after_moved(replication.segments, moved, replication.log, outside);
             self.state = State::Syncing { segment, batch };
             return self.on_synced(replication, outside, permit);
         }

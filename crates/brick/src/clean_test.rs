@@ -56,6 +56,53 @@ fn live_records_are_moved_and_survive_a_restart() {
     }
 }
 
+/// A sealed segment with so many values of 48 KiB, and an open one with as many others.
+fn full_segments(values: usize) -> Node {
+    let (mut node, client) = node(Durability::Log);
+    let value = "v".repeat(48 << 10);
+    for at in 0..values {
+        node.call(client, &format!("SET old{at} {value}"));
+    }
+    node.roll(0);
+    for at in 0..values {
+        node.call(client, &format!("SET new{at} {value}"));
+    }
+    node
+}
+
+#[test]
+fn what_is_moved_stands_apart_from_what_clients_write() {
+    let mut node = full_segments(350);
+    let written = node.logs[0].bytes.len();
+    clean(&mut node, 3);
+    assert_eq!(segments(&node), []);
+    let moved = node.logs[0].bytes.len();
+    assert_eq!(node.logs[0].closed, [written, moved]);
+    assert!(moved - written > 16 << 20, "all of it, and nothing else");
+}
+
+#[test]
+fn no_segment_is_closed_for_a_few_records_nor_on_a_full_disk() {
+    let mut node = full_segments(330);
+    clean(&mut node, 3);
+    assert_eq!(
+        (segments(&node), &node.logs[0].closed[..]),
+        (vec![], &[][..])
+    );
+
+    let mut node = full_segments(350);
+    let brick = &mut node.bricks[0].core;
+    brick
+        .segments
+        .health
+        .on_refused(brick.now, "full".to_owned());
+    clean(&mut node, 3);
+    assert_eq!(
+        (segments(&node), &node.logs[0].closed[..]),
+        (vec![], &[][..])
+    );
+}
+
 #[test]
 fn record_that_a_segment_has_twice_is_moved_once() {
     // As after a second copy of a partition. Moved both, they would be both moved again, for ever.

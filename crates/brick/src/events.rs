@@ -5,7 +5,7 @@
 use crate::append::BatchId;
 use crate::baselines::append_baselines;
 use crate::brick::Brick;
-use crate::clean::Permit;
+use crate::clean::{APART_TOKEN, Permit};
 use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
 use crate::forward::Forward;
@@ -90,6 +90,7 @@ impl Brick {
             SYNC_TOKEN => on_sync_done(replication, outside, is_well),
             SHELVED_TOKEN => core.offline.on_shelved(replication),
             READ_TOKEN => core.offline.on_synced(replication, outside, is_well),
+            APART_TOKEN => {}
             _ => self.on_checkpointed(token, outcome),
         }
     }

@@ -51,6 +51,8 @@ pub(crate) struct Log {
     synced_bytes: usize,
     pub(crate) queue: VecDeque<Append>,
     pub(crate) reads: Vec<crate::ColdRead>,
+    /// Where in `bytes` the active segment was to be closed.
+    pub(crate) closed: Vec<usize>,
     /// Appends wait in the queue until [`Node::append`] is called.
     pub(crate) is_held: bool,
     pub(crate) synced: BatchId,
@@ -341,6 +343,9 @@ impl Node {
                 unreachable!("a node that is alone has no peers")
             }
             Effect::Checkpoint(number) => {
+                let log = &mut self.logs[at];
+                let queued: usize = log.queue.iter().map(|append| append.bytes.len()).sum();
+                log.closed.push(log.bytes.len() + queued);
                 self.bricks[at].handle(Event::Checkpointed(number, Ok(())));
             }
             Effect::ReadSegment { segment, from, .. } => {

@@ -112,13 +112,20 @@ impl Segments {
 
     /// The log's files: how many there are, and their bytes.
     pub(crate) fn files(&self) -> (u64, u64) {
+        let open = self.open_bytes();
+        let files = self.sealed.len() as u64 + u64::from(open > 0);
+        (files, self.bytes() + open)
+    }
+
+    /// Bytes of the one that is written to, as far as something was written to it.
+    pub(crate) fn open_bytes(&self) -> u64 {
         let (segment, bytes) = self.newest;
-        let active = if segment == self.active {
-            (1, bytes)
-        } else {
-            (0, 0)
-        };
-        (self.sealed.len() as u64 + active.0, self.bytes() + active.1)
+        if segment == self.active { bytes } else { 0 }
+    }
+
+    /// Bytes of a full one.
+    pub(crate) fn full_bytes(&self) -> u64 {
+        self.segment_bytes
     }
 
     /// The sealed ones, oldest first.

@@ -291,12 +291,18 @@ fn exact_cpu_s(id: u32) -> Option<f64> {
 /// Seconds, since the machine started, for which the host gave the server's core to others; 0 where it does not tell.
 pub(crate) fn stolen_s() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    stolen_of(&stat, SERVER_CORE, clock_ticks_per_second()).unwrap_or(0.0)
+    let core = format!("cpu{SERVER_CORE}");
+    stolen_of(&stat, &core, clock_ticks_per_second()).unwrap_or(0.0)
 }
 
-/// Reads the stolen time of `core` out of /proc/stat.
-fn stolen_of(stat: &str, core: usize, ticks_per_s: u64) -> Option<f64> {
-    let name = format!("cpu{core}");
+/// The same of all cores together.
+pub(crate) fn stolen_of_all_s() -> f64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    stolen_of(&stat, "cpu", clock_ticks_per_second()).unwrap_or(0.0)
+}
+
+/// Reads a core's stolen time out of /proc/stat, by the name of its line.
+fn stolen_of(stat: &str, name: &str, ticks_per_s: u64) -> Option<f64> {
     let mut lines = stat.lines().map(str::split_ascii_whitespace);
     let mut fields = lines.find_map(|mut fields| (fields.next()? == name).then_some(fields))?;
     // user, nice, system, idle, iowait, irq, softirq, steal

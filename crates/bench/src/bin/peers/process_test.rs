@@ -33,10 +33,11 @@ fn the_exact_sum_is_shared_as_the_ticks_are() {
 }
 
 #[test]
-fn stolen_time_is_that_of_the_core_alone() {
+fn stolen_time_is_that_of_one_core_or_of_all() {
     let stat =
         "cpu  1 2 3 4 5 6 7 900 9 10\ncpu0 1 2 3 4 5 6 7 250 9 10\ncpu1 1 2 3 4 5 6 7 650 9 10\n";
-    assert_eq!(stolen_of(stat, 1, 100), Some(6.5));
-    assert_eq!(stolen_of(stat, 2, 100), None);
-    assert_eq!(stolen_of("cpu0 1 2 3", 0, 100), None);
+    assert_eq!(stolen_of(stat, "cpu1", 100), Some(6.5));
+    assert_eq!(stolen_of(stat, "cpu", 100), Some(9.0));
+    assert_eq!(stolen_of(stat, "cpu2", 100), None);
+    assert_eq!(stolen_of("cpu0 1 2 3", "cpu0", 100), None);
 }

@@ -3,12 +3,13 @@
 //! In:  servers with a log like Brickyard's. Out: the tail of an open loop's latencies, and its end.
 //!
 //! The rate is one that all of them can serve, so that what waits does so for the server's own doings: cleaning or rewriting its log,
-//! syncing it, growing its index. Latency counts from the moment at which a request was due.
+//! syncing it, growing its index. Latency counts from the moment at which a request was due. Where the host takes the machine's cores away all
+//! wait, whatever they do: so turns are short, and those in which that happened are told apart.
 
 use crate::{
     campaign::{Campaign, Load},
     peer::{Durability, Found},
-    process::{CLIENT_CORE, pin},
+    process::{CLIENT_CORE, pin, stolen_of_all_s},
     steady::OVERWRITES,
     tables::{PIPELINE_1, VALUE_BYTES, cell},
 };
@@ -22,6 +23,17 @@ const PER_S: f64 = 50_000.0;
 
 /// Requests that may be due and not answered: four seconds' worth.
 const WAITING_MAX: usize = 200_000;
+
+/// A turn is one in which the machine ran if the host took no more than this away: two ticks, which is how finely it is told.
+const STOLEN_MAX_S: f64 = 0.02;
+
+/// One server's turn.
+struct Turn {
+    report: Report,
+    cpu_us: f64,
+    /// For how long the host gave the machine's cores to others.
+    stolen_s: f64,
+}
 
 /// Each server in turn, for as many rounds as are asked for.
 pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
@@ -44,7 +56,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
                 .0,
         );
     }
-    let mut runs: Vec<Vec<(Report, f64)>> = entrants.iter().map(|_| Vec::new()).collect();
+    let mut runs: Vec<Vec<Turn>> = entrants.iter().map(|_| Vec::new()).collect();
     for round in 1..=campaign.effort.rounds {
         for ((found, server), runs) in entrants.iter().zip(&servers).zip(&mut runs) {
             eprintln!("stalls: round {round}, {}", found.peer.name());
@@ -54,59 +66,75 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
                 arrivals: Arrivals::Poisson,
                 waiting_max: WAITING_MAX,
             };
-            let before = server.cpu()?;
+            let (before, stolen_before) = (server.cpu()?, stolen_of_all_s());
             let report = server.run(&options)?;
             let (user_s, system_s) = server.cpu()?.since(&before);
-            let cpu_us = (user_s + system_s) * 1e6 / report.count.max(1) as f64;
-            runs.push((report, cpu_us));
+            runs.push(Turn {
+                cpu_us: (user_s + system_s) * 1e6 / report.count.max(1) as f64,
+                stolen_s: stolen_of_all_s() - stolen_before,
+                report,
+            });
         }
     }
     Ok(table(campaign, &entrants, &runs, load.keys))
 }
 
-fn table(
-    campaign: &Campaign<'_>,
-    entrants: &[&Found],
-    runs: &[Vec<(Report, f64)>],
-    keys: u64,
-) -> String {
+fn table(campaign: &Campaign<'_>, entrants: &[&Found], runs: &[Vec<Turn>], keys: u64) -> String {
     let mut out = format!(
         "SET, {} keys, values of {VALUE_BYTES} bytes, each key written {OVERWRITES} times more before; {}/s offered over {} connections, Poisson \
          arrivals, to each server in turn: {} times {:.0} s. Percentiles are the median of the turns and the worst of them; *longest* is the \
-         longest that any request of all turns waited.\n\n\
-         | server | requests | CPU us/op | p50 us | p99 us | worst | p99.9 us | worst | longest ms | not sent |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+         longest that any request of all turns waited. The last columns leave out turns in which the host took more than {:.0} ms of \
+         the machine's cores away.\n\n\
+         | server | requests | CPU us/op | p50 us | p99 us | worst | p99.9 us | worst | longest ms | not sent | turns left | p99 us | worst | p99.9 us | worst | longest ms |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
         grouped(keys),
         grouped(PER_S as u64),
         PIPELINE_1.1,
         campaign.effort.rounds,
         campaign.effort.duration.as_secs_f64(),
+        STOLEN_MAX_S * 1e3,
     );
-    for (found, runs) in entrants.iter().zip(runs) {
-        let sorted = |value: &dyn Fn(&(Report, f64)) -> f64| {
-            let mut values: Vec<f64> = runs.iter().map(value).collect();
-            values.sort_by(f64::total_cmp);
-            values
-        };
-        let median = |values: &[f64]| values.get(values.len() / 2).copied().unwrap_or_default();
-        let last = |values: &[f64]| values.last().copied().unwrap_or_default();
-        let p99 = sorted(&|run| run.0.latency.p99_us);
-        let p999 = sorted(&|run| run.0.latency.p999_us);
+    for (found, turns) in entrants.iter().zip(runs) {
+        let all: Vec<&Turn> = turns.iter().collect();
+        let ran: Vec<&Turn> = (turns.iter())
+            .filter(|turn| turn.stolen_s <= STOLEN_MAX_S)
+            .collect();
         let _ = writeln!(
             out,
-            "| {}, {} | {} | {:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {:.1} | {} |",
+            "| {}, {} | {} | {:.2} | {:.0} | {} | {} | {} of {} | {} |",
             found.peer.name(),
             found.peer.durability_word(Durability::Log),
-            grouped(runs.iter().map(|run| run.0.count).sum()),
-            median(&sorted(&|run| run.1)),
-            median(&sorted(&|run| run.0.latency.p50_us)),
-            median(&p99),
-            last(&p99),
-            median(&p999),
-            last(&p999),
-            last(&sorted(&|run| run.0.latency.max_us)) / 1e3,
-            grouped(runs.iter().map(|run| run.0.not_sent).sum()),
+            grouped(turns.iter().map(|turn| turn.report.count).sum()),
+            spread(&all, |turn| turn.cpu_us).0,
+            spread(&all, |turn| turn.report.latency.p50_us).0,
+            tail(&all),
+            grouped(turns.iter().map(|turn| turn.report.not_sent).sum()),
+            ran.len(),
+            all.len(),
+            tail(&ran),
         );
     }
     out
+}
+
+/// The median of the turns, and the worst.
+fn spread(turns: &[&Turn], value: impl Fn(&Turn) -> f64) -> (f64, f64) {
+    let mut values: Vec<f64> = turns.iter().map(|turn| value(turn)).collect();
+    values.sort_by(f64::total_cmp);
+    let median = values.get(values.len() / 2).copied();
+    (
+        median.unwrap_or_default(),
+        values.last().copied().unwrap_or_default(),
+    )
+}
+
+/// p99 and p99.9, each with the worst turn's, and the longest of all.
+fn tail(turns: &[&Turn]) -> String {
+    let p99 = spread(turns, |turn| turn.report.latency.p99_us);
+    let p999 = spread(turns, |turn| turn.report.latency.p999_us);
+    let longest_ms = spread(turns, |turn| turn.report.latency.max_us).1 / 1e3;
+    format!(
+        "{:.0} | {:.0} | {:.0} | {:.0} | {longest_ms:.1}",
+        p99.0, p99.1, p999.0, p999.1
+    )
 }
