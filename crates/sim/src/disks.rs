@@ -6,7 +6,7 @@
 //! last moments of a process and what is done to the control log alone are a directory's own. The node's own directory may be on
 //! another device than its bricks' are.
 
-use crate::clock::Nanos;
+use crate::clock::{Nanos, SECOND};
 use crate::random::Random;
 use brickyard_store::{Fault, MemDisk};
 
@@ -31,6 +31,9 @@ pub(crate) enum ControlDisk {
     /// It has no room.
     Full,
 }
+
+/// No write of the control log takes longer, unless the disk is stuck.
+const CONTROL_MAX: Nanos = 10 * SECOND;
 
 impl Disks {
     pub(crate) fn new(node: usize, bricks: u32, chance: &mut Random) -> Self {
@@ -138,9 +141,9 @@ impl Disks {
             ControlDisk::Well | ControlDisk::Full => (1, 0),
         };
         let stuck = until.saturating_sub(now);
-        // The slower of the two: both at once would hold up one write for minutes after the last fault.
-        self.delay_of(now, typical * times.max(self.slow), chance)
-            .max(stuck)
+        // The slower of the two, and not for ever: one write would hold the node up for minutes after the last fault.
+        let slow = self.delay_of(now, typical * times.max(self.slow), chance);
+        slow.min(CONTROL_MAX).max(stuck)
     }
 
     /// A process starts.
