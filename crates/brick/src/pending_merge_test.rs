@@ -4,7 +4,8 @@ use crate::cluster_harness::tables::{
     split, writes_wait,
 };
 use crate::cluster_harness::{Client, Cluster};
-use brickyard_types::Durability;
+use brickyard_types::{Durability, TableAttributes};
+use std::time::Duration;
 
 #[test]
 fn every_key_is_there_after_a_merge_and_after_the_next_split() {
@@ -74,6 +75,45 @@ fn cluster_that_was_killed_as_a_whole_finds_wholes_in_logs_of_halves() {
         fill(&mut cluster, client, 0..60);
         let client = restart_all(&mut cluster);
         check(&mut cluster, client, 0..60);
+    }
+}
+
+/// Of a half's records before the last ones the cleaner says what the whole claims, and nothing of the half: what is left of it
+/// has committed all the same (rule `splits and merges are bound to views`).
+#[test]
+fn last_writes_of_halves_outlive_the_cleaning_of_those_before_them() {
+    let is_meant = |it: &TableAttributes| it.replicas > 1 && it.durability != Durability::Memory;
+    for attributes in kinds().into_iter().filter(is_meant) {
+        let mut cluster = Cluster::new(3, attributes.clone());
+        let client = cluster.connect(0, Port::Node);
+        fill(&mut cluster, client, 0..20);
+        split(&mut cluster, &["key1"]);
+        fill(&mut cluster, client, 0..20);
+        // The first segment has their records, the second what they claim; neither is cleaned before the merge.
+        for _ in 0..2 {
+            for at in 0..3 {
+                cluster.hold_reads(at, true);
+                cluster.roll(at);
+            }
+            cluster.settle();
+        }
+        for key in 0..20 {
+            assert_eq!(cluster.call(client, &format!("SET key{key} last")), "+OK");
+        }
+        merge(&mut cluster, &["key1"]);
+        for at in 0..3 {
+            assert_eq!(cluster.segments(at), [1, 2, 3]);
+            cluster.hold_reads(at, false);
+        }
+        cluster.turn_until(|cluster| {
+            cluster.tick(Duration::from_millis(100));
+            (0..3).all(|at| cluster.segments(at).iter().all(|segment| *segment > 2))
+        });
+        let client = restart_all(&mut cluster);
+        for key in 0..20 {
+            let value = cluster.call(client, &format!("GET key{key}"));
+            assert_eq!(value, "$4 last", "key{key}, {attributes:?}");
+        }
     }
 }
 

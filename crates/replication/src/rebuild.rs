@@ -307,6 +307,18 @@ impl<P> Rebuild<P> {
         last >= op && held == Some(view)
     }
 
+    /// Whether what was read leads up to this record of the partition's history, though some of it may not be there any more.
+    #[must_use]
+    pub fn leads_to(&self, (view, op): (View, Op)) -> bool {
+        let (last_view, last) = self.last;
+        let reached = if last <= op {
+            Some(last_view)
+        } else {
+            self.history.view_at(op)
+        };
+        reached == Some(view)
+    }
+
     /// Whether the log speaks of the partition itself: what the cleaner has moved into it came from another.
     #[must_use]
     pub const fn has_begun(&self) -> bool {

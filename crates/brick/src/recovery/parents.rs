@@ -10,7 +10,8 @@
 //! - What a part's record says of its whole counts unless that part's baseline has another view of it: the cleaner may have removed
 //!   what cut it.
 //! - What a half had up to its end has committed, whether this brick knew that or not. What it had beyond counts for
-//!   nothing. Where the end is not here, what is not known to be committed counts for nothing either.
+//!   nothing. Where the end is not here, what is not known to be committed counts for nothing either. It was here where the
+//!   log goes on with what the halves became: then the cleaner may have taken some of it away, and says so of the whole alone.
 //! - A merged partition is claimed by its own records in the log, or by both halves' ends. Else nothing is claimed of it.
 
 use super::contents::Ground;
@@ -87,7 +88,9 @@ impl Fold {
         };
         let catalog = ground.tables.catalog();
         if catalog.merged(parent).is_some() {
-            end_half(ground, parent, &mut rebuild);
+            // After a `Drop` it has what others had.
+            let is_told = upto.is_some() && !dropped.iter().any(|it| it.covers(prefix));
+            end_half(ground, parent, &mut rebuild, is_told);
         } else {
             let part = (header.partition, prefix);
             let is_part = is_split_from(catalog, header.table, parent, part);
@@ -143,7 +146,7 @@ impl Fold {
         let halves: Vec<_> = self.rebuilds.extract_if(.., is_half).collect();
         let mut held = BTreeSet::new();
         for (half, mut rebuild) in halves {
-            if end_half(ground, half, &mut rebuild) {
+            if end_half(ground, half, &mut rebuild, false) {
                 held.insert(half);
             }
         }
@@ -254,13 +257,18 @@ impl Fold {
     }
 }
 
-/// The log has no more of a partition that was merged; whether all of it was there.
-fn end_half(ground: &mut Ground<'_>, half: PartitionId, rebuild: &mut Rebuild<Kept>) -> bool {
+/// The log has no more of a partition that was merged; whether all of it was there. `goes_on`: with what it became.
+fn end_half(
+    ground: &mut Ground<'_>,
+    half: PartitionId,
+    rebuild: &mut Rebuild<Kept>,
+    goes_on: bool,
+) -> bool {
     let Some(merged) = ground.tables.catalog().merged(half).copied() else {
         return false;
     };
     let is_held = rebuild.holds(merged.last);
-    let upto = match is_held {
+    let upto = match is_held || (goes_on && rebuild.leads_to(merged.last)) {
         true => merged.last.1,
         false => rebuild.committed(),
     };
