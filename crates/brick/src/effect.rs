@@ -93,8 +93,8 @@ pub enum ControlRequest {
         /// The learner.
         learner: Replica,
     },
-    /// The backup does not vote; or it is this brick itself, whose log is damaged: take it out if others hold
-    /// everything. Repeated until the catalog answers; no reply.
+    /// The backup does not vote; or it is this brick itself, whose log is damaged or takes nothing: take it out if others
+    /// hold everything. Repeated until the catalog answers; no reply.
     Evict {
         /// The partition.
         partition: PartitionId,
@@ -102,6 +102,8 @@ pub enum ControlRequest {
         view: View,
         /// Who is to go.
         backup: Replica,
+        /// It does nothing any more in that view: it need not be fenced (rule `a withdrawn member is fenced`).
+        has_withdrawn: bool,
     },
     /// The partition may be split: nothing of it is pending, nor will be in that view. Repeated until the catalog
     /// answers; no reply.

@@ -310,11 +310,13 @@ impl Replication<'_> {
         };
         let (id, durability) = (state.id, state.durability());
         let min_in_sync = state.attributes.min_in_sync;
+        let replicas = state.attributes.replicas;
         self.doubt_former(partition, group.generation);
         let demand = Demand {
             table: id,
             durability,
             min_in_sync,
+            replicas,
         };
         self.replicate(|replicator| replicator.adopt(partition, demand, group));
         self.refresh(partition);

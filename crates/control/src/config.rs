@@ -96,6 +96,12 @@ impl ControlConfig {
         self.lease + self.margin()
     }
 
+    /// How long a brick's loop may stand still before no lease is asked for in its name. It keeps the one that it has.
+    #[must_use]
+    pub fn hang_max(&self) -> Duration {
+        self.eviction_timeout.min(self.lease / 3)
+    }
+
     /// For how long a brick has to be too busy before it is relieved, and is left alone after that: what bricks measure is of
     /// some seconds.
     #[must_use]

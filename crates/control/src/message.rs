@@ -208,6 +208,8 @@ pub struct EvictAsk {
     pub primary: Replica,
     /// The backup.
     pub backup: Replica,
+    /// It does nothing any more in that view, nor will: it need not be fenced (rule `a withdrawn member is fenced`).
+    pub has_withdrawn: bool,
 }
 
 /// A primary reports that a partition under a split has no pending operation, and will have none; it repeats that until a

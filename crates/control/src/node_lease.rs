@@ -94,7 +94,7 @@ impl NodeLease {
             self.turning.len(),
             "a state of each brick's loop"
         );
-        let timeout = self.config.eviction_timeout;
+        let timeout = self.config.hang_max();
         let bricks = self.turning.iter_mut().zip(loops).map(|(turning, state)| {
             assert!(
                 state.turns >= turning.turns,

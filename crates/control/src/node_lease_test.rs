@@ -150,11 +150,11 @@ fn loop_that_stands_still_is_not_kept_alive() {
             .map(|brick| brick.is_turning)
             .collect()
     };
-    let request = lease.request(at(2_050), &[state(5), state(9)]);
+    let request = lease.request(at(550), &[state(5), state(9)]);
     assert_eq!(turning(&request), [true, true]);
-    let request = lease.request(at(2_150), &[state(5), state(9)]);
+    let request = lease.request(at(650), &[state(5), state(9)]);
     assert_eq!(turning(&request), [false, true]);
-    let request = lease.request(at(2_200), &[state(6), state(9)]);
+    let request = lease.request(at(700), &[state(6), state(9)]);
     assert_eq!(turning(&request), [true, true]);
 }
 
@@ -169,7 +169,7 @@ fn only_node_there_is_needs_no_lease() {
 #[test]
 fn loop_hangs_when_it_has_not_turned_for_the_whole_timeout() {
     let mut lease = lease();
-    let timeout = ControlConfig::default().eviction_timeout;
+    let timeout = ControlConfig::default().hang_max();
     let loops = [LoopState::default(); 2];
     let mut is_turning = |now| lease.request(now, &loops).bricks[0].is_turning;
     assert!(is_turning(at(0) + (timeout - Duration::from_nanos(1))));

@@ -479,7 +479,8 @@ impl ClusterMember {
                 partition,
                 view,
                 backup,
-            } => reports::evict(&catalog, own, partition, view, backup),
+                has_withdrawn,
+            } => reports::evict(&catalog, own, (partition, view), backup, has_withdrawn),
             ControlRequest::Split {
                 partition,
                 view,

@@ -34,13 +34,13 @@ pub(crate) fn promote(
     ask.into_iter().collect()
 }
 
-/// The backup does not vote.
+/// The backup does not vote, or has withdrawn.
 pub(crate) fn evict(
     catalog: &Catalog,
     primary: Replica,
-    partition: PartitionId,
-    view: View,
+    (partition, view): (PartitionId, View),
     backup: Replica,
+    has_withdrawn: bool,
 ) -> Vec<ToLeader> {
     let table = table_of(catalog, partition).map(|table| table.id);
     let ask = table.map(|table| {
@@ -50,6 +50,7 @@ pub(crate) fn evict(
             view,
             primary,
             backup,
+            has_withdrawn,
         })
     });
     ask.into_iter().collect()

@@ -9,8 +9,12 @@ pub struct ReplicatorConfig {
     /// This brick, in this life; incarnation 0 until it is registered
     /// ([`Replicator::set_me`](crate::Replicator::set_me)).
     pub me: Replica,
-    /// A required member that does not vote for so long, while something waits for it, is to be evicted.
+    /// A required member that does not vote for so long, while something waits for it, is to be evicted, whatever others
+    /// do.
     pub eviction_timeout: Duration,
+    /// After so long it is to be evicted where others show that it need not take so long; and a brick whose own log stands
+    /// still finds that out a little sooner. More where waits were long of late, up to `eviction_timeout`.
+    pub suspect_after: Duration,
     /// How long after a refusal, or a refused append, it is tried again.
     pub retry: Duration,
     /// How often requests to the control plane, and to dial, are repeated.
@@ -38,11 +42,12 @@ impl ReplicatorConfig {
         Self {
             me,
             eviction_timeout: Duration::from_secs(5),
+            suspect_after: Duration::from_secs(1),
             retry: Duration::from_millis(100),
             repeat: Duration::from_secs(1),
             commit_hold: Duration::ZERO,
             ping: Duration::from_millis(500),
-            silence_max: Duration::from_secs(5),
+            silence_max: Duration::from_millis(1_500),
             copy_bytes_max: 4 << 20,
             output_bytes_soft: 32 << 20,
             output_bytes_max: 512 << 20,

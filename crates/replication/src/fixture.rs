@@ -197,6 +197,7 @@ impl Brick {
             table: TABLE,
             durability: self.host.durability,
             min_in_sync: 1,
+            replicas: self.host.replicas,
         };
         self.with(|core| core.adopt(partition, demand, group));
     }

@@ -9,7 +9,6 @@
 //! question is a vote that says nothing new: whoever tells positions at once may pass over it.
 
 use crate::frame::{Begin, Frame};
-use crate::link::level;
 use crate::links::Links;
 use crate::member::Phase;
 use crate::own_log::OwnLog;
@@ -232,7 +231,7 @@ fn send_new(it: &Partition, from: usize, sequence: Sequence, links: &mut Links, 
         });
         link.sender.needs_vote = true;
         if member.is_required {
-            link.sender.waiting[level(it.durability)].push_back((sequence, it.slot));
+            link.sender.await_vote(sequence, it.slot, it.durability);
         }
         let id = link.id;
         links.touch(id);
@@ -288,7 +287,7 @@ impl Beginning<'_> {
             });
         }
         link.sender.needs_vote = true;
-        link.sender.waiting[level(it.durability)].push_back((*sequence, it.slot));
+        link.sender.await_vote(*sequence, it.slot, it.durability);
         links.touch(id);
         member.phase = Phase::Streaming { since: *sequence };
     }

@@ -14,7 +14,7 @@ use crate::work::Work;
 use crate::{LinkId, PreparedRecord, Role, Sequence};
 use brickyard_routing::Replica;
 use brickyard_types::record::{self, Kind, Record, flag};
-use brickyard_types::{Op, PartitionId, View};
+use brickyard_types::{Instant, Op, PartitionId, View};
 
 pub(crate) const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
     Err(FrameError::Protocol { what })
@@ -22,6 +22,7 @@ pub(crate) const fn broken<T>(what: &'static str) -> Result<T, FrameError> {
 
 /// One partition that this brick follows, and what its records may change besides it.
 pub(crate) struct Follower<'a> {
+    pub(crate) now: Instant,
     pub(crate) it: &'a mut Partition,
     pub(crate) links: &'a mut Links,
     pub(crate) own: &'a mut OwnLog,
@@ -31,6 +32,7 @@ pub(crate) struct Follower<'a> {
 
 /// What comes in on one stream, of any partitions.
 pub(crate) struct Inflow<'a> {
+    pub(crate) now: Instant,
     pub(crate) link: LinkId,
     pub(crate) partitions: &'a mut Slots,
     pub(crate) links: &'a mut Links,
@@ -43,6 +45,7 @@ impl Inflow<'_> {
     #[inline]
     pub(crate) fn follower(&mut self, slot: u32) -> Option<Follower<'_>> {
         Some(Follower {
+            now: self.now,
             it: self.partitions.get_mut(slot)?,
             links: self.links,
             own: self.own,
@@ -143,7 +146,13 @@ impl Inflow<'_> {
 impl Follower<'_> {
     fn on_begin(&mut self, link: LinkId, peer: Replica, begin: &Begin) -> Result<(), FrameError> {
         let it = &mut *self.it;
-        if let Err(reason) = may_begin(it, peer, begin) {
+        let mut taken = may_begin(it, peer, begin);
+        let fitness = &self.own.fitness;
+        if fitness.is_stuck() || (begin.is_learner && !fitness.may_learn(self.now)) {
+            // What it brings would wait for the own log.
+            taken = taken.and(Err(Reason::Log));
+        }
+        if let Err(reason) = taken {
             if [it.follow.stream, it.follow.reported_to].contains(&Some(link)) {
                 // What follows belongs to the view that is refused.
                 it.follow.detach(it.log.committed);
@@ -276,7 +285,7 @@ impl Follower<'_> {
         if header.op <= it.follow.known_commit {
             self.work.make_ready(it);
         }
-        self.own.note(mark);
+        self.own.note_voting(mark, it.durability);
         if let Some(link) = self.links.get_mut(link) {
             link.receiver.mark = link.receiver.mark.max(mark);
             link.receiver.note(it.durability);

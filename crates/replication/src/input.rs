@@ -61,12 +61,14 @@ impl Replicator {
     pub fn tick(&mut self, now: Instant) {
         self.assert_carried_out();
         assert!(now >= self.now, "time runs backwards: {now:?}");
-        let is_first = std::mem::replace(&mut self.now, now) == Instant(0);
+        let before = std::mem::replace(&mut self.now, now);
+        let is_first = before == Instant(0);
         Tick {
             now,
+            passed: now - before,
             config: &self.config,
             partitions: &mut self.partitions,
-            links: &self.links,
+            links: &mut self.links,
             own: &mut self.own,
             work: &mut self.work,
             ready: &mut self.ready,
@@ -75,7 +77,8 @@ impl Replicator {
         if !is_first {
             self.links.dial(now, &mut self.ready);
         }
-        self.links.watch(now, &self.config, &mut self.ready);
+        self.links
+            .watch(now - before, &self.config, &mut self.ready);
         self.settle();
     }
 
@@ -256,6 +259,7 @@ impl Replicator {
             now,
             ..
         } = self;
+        own.fitness.on_refused(*now, from);
         for it in partitions.iter_mut().filter(|it| it.log.mark >= from) {
             own.on_refused(it, from, ready);
             if it.place.role != Role::Primary {
@@ -617,6 +621,7 @@ impl Replicator {
 
     fn inflow(&mut self, link: LinkId) -> Inflow<'_> {
         Inflow {
+            now: self.now,
             link,
             partitions: &mut self.partitions,
             links: &mut self.links,

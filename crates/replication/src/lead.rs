@@ -12,6 +12,7 @@ use crate::work::Work;
 use crate::{LinkId, LogMark, PreparedRecord, ReplicatorConfig, Sequence};
 use brickyard_routing::Replica;
 use brickyard_types::{Durability, Instant, Op, View};
+use std::time::Duration;
 
 /// One partition that this brick leads, and what its members' words may change besides it.
 pub(crate) struct Leader<'a> {
@@ -40,7 +41,7 @@ pub(crate) fn on_prepared(
         it.log
             .apply(it.place.view, Op(it.log.last.1.0 + u64::from(count)));
         it.log.note(mark);
-        own.note(mark);
+        own.note_voting(mark, it.durability);
         return true;
     }
     let sequence = if is_alone {
@@ -56,7 +57,7 @@ pub(crate) fn on_prepared(
             sequence,
         });
     }
-    own.note(mark);
+    own.note_voting(mark, it.durability);
     work.make_busy(it);
     if is_alone {
         if !own.await_own(mark, it.durability, it.slot) {
@@ -122,12 +123,13 @@ impl Leader<'_> {
             return;
         };
         // Rule `votes cover what was appended`: no vote of it counts for this partition until it is in step again.
-        self.fall_out(replica, Phase::Refused);
-        let again = match refuse.reason {
-            Reason::Gap | Reason::Log => config.retry,
+        let (phase, again) = match refuse.reason {
+            Reason::Log => (Phase::Unfit, Duration::ZERO),
+            Reason::Gap => (Phase::Refused, config.retry),
             // It will ask itself (`Join`), or only another view or a catch-up helps.
-            _ => config.repeat,
+            _ => (Phase::Refused, config.repeat),
         };
+        self.fall_out(replica, phase);
         self.work.refused.push((now + again, self.it.slot, replica));
     }
 
@@ -137,7 +139,8 @@ impl Leader<'_> {
             return;
         }
         let member = self.it.member_on(link);
-        if let Some(member) = member.filter(|it| it.phase == Phase::Refused) {
+        if let Some(member) = member.filter(|it| matches!(it.phase, Phase::Refused | Phase::Unfit))
+        {
             member.phase = Phase::Due;
             let replica = member.replica;
             self.work.forget_refusal(self.it.slot, replica);
@@ -157,6 +160,9 @@ impl Leader<'_> {
         let Some(member) = members.find(|it| it.replica == replica) else {
             return;
         };
+        if member.phase == Phase::Withdrawn {
+            return;
+        }
         if matches!(member.copy, Copy::Running(_)) {
             ready.request(Want::StopCatchUp {
                 partition,
@@ -193,6 +199,9 @@ impl Leader<'_> {
         let mut members = self.it.lead.members.iter_mut();
         if let Some(member) = members.find(|it| it.replica == peer) {
             member.link = Some(link);
+            if member.phase == Phase::Withdrawn {
+                return;
+            }
             member.phase = Phase::Due;
             self.work.make_due(self.it);
         }

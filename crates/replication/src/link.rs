@@ -6,6 +6,7 @@
 //! Not here: bytes to be sent (`outbox`), which streams there are (`links`).
 
 use crate::frame::Vote;
+use crate::pace::Pace;
 use crate::{Direction, LinkId, LogMark, Sequence};
 use brickyard_routing::Replica;
 use brickyard_types::{Durability, Instant, Op, PartitionId, View};
@@ -26,7 +27,8 @@ pub(crate) struct Link {
     pub(crate) receiver: Receiver,
     /// Something was received since the last tick.
     pub(crate) has_contact: bool,
-    pub(crate) last_contact: Option<Instant>,
+    /// For how long nothing was received, as ticks see it.
+    pub(crate) silent_for: Duration,
 }
 
 /// The sender's side: this brick is the primary of what goes out.
@@ -35,6 +37,11 @@ pub(crate) struct Sender {
     /// The last turn that was closed on this stream.
     pub(crate) sent: Sequence,
     pub(crate) voted: Vote,
+    /// The last turn with something that is to be synced.
+    pub(crate) sent_to_sync: Sequence,
+    /// How long votes take: of what is appended, and of what is synced.
+    appends: Pace,
+    syncs: Pace,
     /// Which partitions wait for the vote of which turn, by [`level`].
     pub(crate) waiting: [VecDeque<(Sequence, u32)>; 3],
     /// There is something to vote for in this turn.
@@ -84,7 +91,7 @@ impl Link {
             sender: Sender::default(),
             receiver: Receiver::default(),
             has_contact: true,
-            last_contact: None,
+            silent_for: Duration::ZERO,
         }
     }
 }
@@ -119,6 +126,37 @@ impl Sender {
         match self.commits.last_mut() {
             Some(last) if last.0 == commit.0 => *last = commit,
             _ => self.commits.push(commit),
+        }
+    }
+
+    /// A tick: looks how long votes take.
+    pub(crate) fn look(&mut self, passed: Duration) {
+        let (sent, to_sync) = (self.sent.0, self.sent_to_sync.0);
+        self.appends.look(passed, sent, self.voted.appended.0);
+        self.syncs.look(passed, to_sync, self.voted.synced.0);
+    }
+
+    /// For how long the vote at hand has been waited for.
+    pub(crate) fn waited(&self) -> Duration {
+        self.appends.waited().max(self.syncs.waited())
+    }
+
+    /// How long one may take: more than `least` where votes took long of late.
+    pub(crate) fn patience(&self, least: Duration, most: Duration) -> Duration {
+        let appends = self.appends.patience(least, most);
+        appends.max(self.syncs.patience(least, most))
+    }
+
+    /// Whether votes take long as a rule.
+    pub(crate) const fn is_slow(&self) -> bool {
+        self.appends.is_slow() || self.syncs.is_slow()
+    }
+
+    /// The partition waits for the vote of that turn.
+    pub(crate) fn await_vote(&mut self, sequence: Sequence, slot: u32, durability: Durability) {
+        self.waiting[level(durability)].push_back((sequence, slot));
+        if durability == Durability::Fsync {
+            self.sent_to_sync = self.sent_to_sync.max(sequence);
         }
     }
 

@@ -9,6 +9,7 @@
 use crate::frame::{Frame, Refuse};
 use crate::link::{Link, REFUSED_MAX};
 use crate::member::Member;
+use crate::pace::TICK_MAX;
 use crate::ready::{Ready, Want};
 use crate::{LinkId, ReplicatorConfig};
 use brickyard_routing::Replica;
@@ -225,13 +226,14 @@ impl Links {
     }
 
     /// Shuts streams on which nothing was heard for long.
-    pub(crate) fn watch(&mut self, now: Instant, config: &ReplicatorConfig, ready: &mut Ready) {
+    /// Time counts as far as ticks come.
+    pub(crate) fn watch(&mut self, passed: Duration, config: &ReplicatorConfig, ready: &mut Ready) {
         for link in self.links.iter_mut().flatten().filter(|it| !it.is_stale) {
-            if std::mem::take(&mut link.has_contact) || link.last_contact.is_none() {
-                link.last_contact = Some(now);
-            }
-            let last = link.last_contact.unwrap_or(now);
-            if now - last >= config.silence_max {
+            link.silent_for = match std::mem::take(&mut link.has_contact) {
+                true => Duration::ZERO,
+                false => link.silent_for + passed.min(TICK_MAX),
+            };
+            if link.silent_for >= config.silence_max {
                 link.is_stale = true;
                 ready.close(link.id, "nothing was heard on it");
             }

@@ -3,6 +3,7 @@
 use crate::{LinkId, ReplicaSummary, Sequence};
 use brickyard_routing::Replica;
 use brickyard_types::{Instant, Op, View};
+use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -21,8 +22,19 @@ pub(crate) struct Member {
     pub(crate) promotion: Promotion,
     /// It was asked for in this view, and may take effect at any time.
     pub(crate) was_asked: bool,
-    /// Since when it holds up the op at the front, with the vote that it had then.
-    pub(crate) stalled: Option<(Op, Sequence, Instant)>,
+    /// It holds up the op at the front.
+    pub(crate) stall: Option<Stall>,
+    /// When its eviction was asked for last.
+    pub(crate) evict_asked: Option<Instant>,
+}
+
+/// How long a member has held up an op.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stall {
+    pub(crate) op: Op,
+    /// The furthest that it has voted meanwhile.
+    pub(crate) vote: Sequence,
+    pub(crate) waited: Duration,
 }
 
 /// Where its stream stands.
@@ -32,6 +44,11 @@ pub(crate) enum Phase {
     Unlinked,
     /// It refused; to be begun again later.
     Refused,
+    /// It refused since its own log takes nothing; at the next tick it is begun again, or given up.
+    Unfit,
+    /// It refused and is given up: it is not begun again in this view, in which it does nothing any more (rule
+    /// `a withdrawn member is fenced`).
+    Withdrawn,
     /// To be begun at the next flush.
     Due,
     /// A learner was asked what it holds.
@@ -75,12 +92,18 @@ impl Member {
             copied_to: (View(0), Op(0)),
             promotion: Promotion::None,
             was_asked: false,
-            stalled: None,
+            stall: None,
+            evict_asked: None,
         }
     }
 
     /// Its stream broke or it refused: what it was sent no longer counts.
     pub(crate) fn fall_out(&mut self, phase: Phase) {
+        assert!(
+            self.phase != Phase::Withdrawn,
+            "{} has withdrawn for this view",
+            self.replica
+        );
         self.phase = phase;
         self.copy = Copy::None;
         if self.is_learner && !self.was_asked {

@@ -8,6 +8,7 @@
 //! - A mark is answered for: its batch has something in it, and is appended or refused.
 
 use crate::accept::Acknowledgements;
+use crate::fitness::{Fitness, Progress};
 use crate::partition::Partition;
 use crate::ready::{Action, Ready, Want};
 use crate::summary::Baseline;
@@ -32,6 +33,7 @@ pub(crate) struct OwnLog {
     until_appended: VecDeque<(LogMark, u32)>,
     until_synced: VecDeque<(LogMark, u32)>,
     pub(crate) acknowledgements: Acknowledgements,
+    pub(crate) fitness: Fitness,
     /// How it was when the last frame came, for records that the owner does not take.
     before: Before,
 }
@@ -60,6 +62,25 @@ impl OwnLog {
     #[inline]
     pub(crate) fn note(&mut self, mark: LogMark) {
         self.newest = self.newest.max(mark);
+    }
+
+    /// Something of that durability is in this batch: it is voted for, or commits, when the log has it so.
+    #[inline]
+    pub(crate) fn note_voting(&mut self, mark: LogMark, durability: Durability) {
+        self.note(mark);
+        if durability == Durability::Fsync && mark != LogMark::NEVER {
+            self.fitness.sync_wanted = self.fitness.sync_wanted.max(mark);
+        }
+    }
+
+    /// How far it is, with what was prepared here and not yet heard of.
+    pub(crate) fn progress(&self) -> Progress {
+        let closed = LogMark(self.open.0.saturating_sub(1));
+        Progress {
+            newest: self.newest.max(closed),
+            appended: self.appended,
+            synced: self.synced,
+        }
     }
 
     /// A frame comes that may bring records.

@@ -37,6 +37,8 @@ pub(crate) struct Place {
     /// Members in sync, and how many writes ask for.
     pub(crate) in_sync: usize,
     pub(crate) min_in_sync: usize,
+    /// Copies that there should be.
+    pub(crate) replicas: usize,
     /// Acknowledged as one of those it removes: nothing of an older view is served, voted for or committed.
     pub(crate) stopped: View,
     /// Acknowledged as its primary: nothing of an older view is voted for or committed (rule
@@ -93,6 +95,11 @@ pub(crate) struct Follow {
 }
 
 impl Follow {
+    /// Whether its records, or copies, come on some stream.
+    pub(crate) const fn has_stream(&self) -> bool {
+        self.stream.is_some() || self.reported_to.is_some()
+    }
+
     /// The stream is gone: nothing more comes from it, commit positions included.
     pub(crate) fn detach(&mut self, committed: Op) {
         self.stream = None;

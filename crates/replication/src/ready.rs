@@ -164,9 +164,9 @@ pub enum Want {
         /// The learner, in its incarnation.
         learner: Replica,
     },
-    /// A member whose vote is required has not voted for `eviction_timeout` while something waits for it.
-    /// Repeated by `tick`. May name a learner whose promotion was asked: then only a newer view frees the
-    /// partition.
+    /// A member whose vote is required has not voted for long while something waits for it, or cannot; or this brick
+    /// cannot lead. Repeated by `tick`. May name a learner whose promotion was asked: then only a newer view frees
+    /// the partition.
     Evict {
         /// The partition.
         partition: PartitionId,
@@ -174,6 +174,8 @@ pub enum Want {
         view: View,
         /// The member.
         backup: Replica,
+        /// It does nothing any more in that view: it need not be fenced (rule `a withdrawn member is fenced`).
+        has_withdrawn: bool,
     },
     /// The partition is to be split or merged, and nothing of it is pending nor will be in this view: tell the control plane.
     /// Repeated until the map answers.

@@ -10,4 +10,5 @@ mod refused_test;
 mod restart_test;
 mod split_test;
 mod stream_test;
+mod suspicion_test;
 mod view_test;

@@ -196,6 +196,10 @@ pub(crate) fn promote(
         let link = member.link.and_then(|id| links.get(id));
         let voted = link.map(|link| link.sender.voted.at(durability));
         let holds_all = voted.is_some_and(|voted| voted >= sequence);
+        if link.is_some_and(|link| link.sender.is_slow()) {
+            // Promoted, it would be waited for with each write.
+            continue;
+        }
         if holds_all {
             member.promotion = Promotion::Asked(now);
             member.was_asked = true;

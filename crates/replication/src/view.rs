@@ -6,7 +6,6 @@
 
 use crate::follow::leave;
 use crate::frame::Reason;
-use crate::link::level;
 use crate::links::Links;
 use crate::member::{Copy, Member, Phase};
 use crate::own_log::OwnLog;
@@ -39,6 +38,8 @@ pub struct Demand {
     pub durability: Durability,
     /// Fewer members in sync take no writes.
     pub min_in_sync: u8,
+    /// So many copies there should be.
+    pub replicas: u8,
 }
 
 impl Adoption<'_> {
@@ -51,6 +52,7 @@ impl Adoption<'_> {
         }
         it.table = demand.table;
         it.place.min_in_sync = usize::from(demand.min_in_sync);
+        it.place.replicas = usize::from(demand.replicas);
         let is_entered = group.view > it.place.view;
         let was_durable = std::mem::replace(&mut it.durability, demand.durability);
         let change = group.change.as_deref();
@@ -231,11 +233,10 @@ impl Adoption<'_> {
             work,
             ..
         } = self;
-        let level = level(it.durability);
         for member in &it.lead.members {
             if let Some(link) = member.link.and_then(|id| links.get_mut(id)) {
                 let sent = link.sender.sent;
-                link.sender.waiting[level].push_back((sent, it.slot));
+                link.sender.await_vote(sent, it.slot, it.durability);
             }
         }
         own.await_both(it.log.mark, it.slot);

@@ -22,6 +22,8 @@ pub(crate) struct Work {
     pub(crate) busy: Vec<u32>,
     /// Members that refused: to be begun again at this instant.
     pub(crate) refused: Vec<(Instant, u32, Replica)>,
+    /// Primaries that have given up, and when they last asked for another view.
+    pub(crate) resigned: Vec<(Instant, u32)>,
     /// Learners whose promotion is under way.
     pub(crate) promotions: Vec<(u32, Replica)>,
     /// Partitions with something that the own log refused.

@@ -95,6 +95,7 @@ impl Wanted {
                 partition,
                 view: replicas.replicator().status(partition).view,
                 backup: replicas.me(),
+                has_withdrawn: false,
             });
         }
         true

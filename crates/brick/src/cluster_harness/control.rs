@@ -218,6 +218,7 @@ impl Cluster {
                     partition,
                     view,
                     backup,
+                    ..
                 } => self.let_go(partition, view, backup),
                 ControlRequest::Split {
                     partition,

@@ -46,11 +46,13 @@ pub(crate) fn carry_out_wants(
                 partition,
                 view,
                 backup,
+                has_withdrawn,
             } => {
                 let request = ControlRequest::Evict {
                     partition,
                     view,
                     backup,
+                    has_withdrawn,
                 };
                 Effect::Control(0, request)
             }

@@ -247,7 +247,7 @@ impl Controller {
         }
         let may_take_effect =
             self.view_changes
-                .may_take_effect(change, case.catalog, &self.leases, case.now());
+                .may_take_effect(change, case, &self.requests, &self.leases);
         if may_take_effect {
             findings.decisions.settled.push(Settled {
                 table: case.table.id,

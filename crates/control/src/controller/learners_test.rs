@@ -256,6 +256,7 @@ fn what_cannot_be_copied_holds_up_nothing_else() {
             view: group.view,
             primary: group.primary,
             backup: group.primary,
+            has_withdrawn: false,
         });
         asks.collect::<Vec<_>>()
     };

@@ -94,6 +94,7 @@ fn merge_that_ends_is_all_that_is_decided_of_its_halves() {
         table: world.catalog.table("t").unwrap().id,
         partition: right,
         view: group.unwrap().view,
+        has_withdrawn: false,
     });
     for ask in asks {
         world.controller.on_rest(ask);

@@ -17,6 +17,7 @@ use brickyard_metadata::{Catalog, CatalogVersion, Ground, Proposal, Rest, SplitR
 use brickyard_routing::{Group, Member, Replica};
 use brickyard_types::{Instant, PartitionId, TableId, View};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -25,9 +26,23 @@ pub(super) struct Requests {
     evictions: BTreeMap<PartitionId, EvictAsk>,
     splits: BTreeMap<PartitionId, SplitAsk>,
     rests: BTreeMap<PartitionId, RestAsk>,
-    /// Members that were evicted as too slow, and until when they may not learn again.
-    barred: BTreeMap<(PartitionId, Member), Instant>,
+    /// Members that were evicted as too slow.
+    barred: BTreeMap<(PartitionId, Member), Barred>,
+    /// When that was looked at last.
+    now: Instant,
 }
+
+/// A member that was evicted.
+#[derive(Clone, Copy, Debug)]
+struct Barred {
+    /// It may not learn before.
+    until: Instant,
+    /// For how long that was: twice as long if it is evicted again soon after.
+    pause: Duration,
+}
+
+/// A pause is at most so many times the first one.
+const PAUSES_MAX: u32 = 16;
 
 /// What a request is by a catalog; of several results the least counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +63,12 @@ impl Requests {
     }
 
     pub(super) fn evict(&mut self, catalog: &Catalog, ask: EvictAsk) {
-        if of_eviction(catalog, &ask) != Admission::Stale {
+        if of_eviction(catalog, &ask) == Admission::Stale {
+            return;
+        }
+        // That one is waited for less: the other is asked for again.
+        let before = self.eviction(catalog, ask.partition);
+        if !before.is_some_and(|it| it.has_withdrawn && it.view == ask.view) {
             self.evictions.insert(ask.partition, ask);
         }
     }
@@ -112,7 +132,14 @@ impl Requests {
     /// Whether a partition's primary asks to go: its log is damaged, and it cannot copy what it holds.
     pub(super) fn cannot_be_copied(&self, catalog: &Catalog, partition: PartitionId) -> bool {
         let ask = self.eviction(catalog, partition);
-        ask.is_some_and(|it| it.backup == it.primary)
+        ask.is_some_and(|it| it.backup == it.primary && !it.has_withdrawn)
+    }
+
+    /// Whether a member certainly does nothing in the view in effect any more, by the word of that view's primary (rule
+    /// `a withdrawn member is fenced`). It does nothing in one that is proposed, since none acts on that.
+    pub(super) fn has_withdrawn(&self, case: &Case<'_>, replica: Replica) -> bool {
+        let ask = self.eviction(case.catalog, case.partition);
+        ask.is_some_and(|it| it.has_withdrawn && it.backup == replica)
     }
 
     /// The groups of partitions that cannot be copied.
@@ -239,8 +266,7 @@ impl Requests {
             return None;
         }
         if case.view.is_live(out) {
-            let until = case.now() + config.evict_pause;
-            self.barred.insert((case.partition, out.member), until);
+            self.bar(case, config, out.member);
         }
         // One that is not in sync is a learner whose promotion was asked for: another leader may have heard of that, and
         // it may be listed no more. Its vote is required until a view decides about it (rule
@@ -254,14 +280,31 @@ impl Requests {
         Some(proposal)
     }
 
-    /// Lets members learn again whose time has come.
+    /// It does not learn for a while, and for longer each time that this was not long enough.
+    fn bar(&mut self, case: &Case<'_>, config: &ControlConfig, member: Member) {
+        let (now, first) = (case.now(), config.evict_pause);
+        let before = self.barred.get(&(case.partition, member));
+        let pause = match before {
+            // The view that answers is under way.
+            Some(barred) if now < barred.until => barred.pause,
+            Some(barred) => (barred.pause * 2).min(first * PAUSES_MAX),
+            None => first,
+        };
+        let until = now + pause;
+        self.barred
+            .insert((case.partition, member), Barred { until, pause });
+    }
+
+    /// Forgets members that have not been evicted for as long again as they were barred.
     pub(super) fn expire(&mut self, now: Instant) {
-        self.barred.retain(|_, until| now < *until);
+        self.now = now;
+        self.barred.retain(|_, it| now < it.until + it.pause);
     }
 
     /// Whether a member was evicted a short while ago, so that it may not learn the partition yet.
     pub(super) fn is_barred(&self, partition: PartitionId, member: Member) -> bool {
-        self.barred.contains_key(&(partition, member))
+        let barred = self.barred.get(&(partition, member));
+        barred.is_some_and(|it| self.now < it.until)
     }
 }
 

@@ -28,6 +28,10 @@ fn promotion(world: &World, view: u32, primary: Replica, learner: Replica) -> Pr
 }
 
 fn evict(world: &mut World, backup: Replica) {
+    ask_to_evict(world, backup, false);
+}
+
+fn ask_to_evict(world: &mut World, backup: Replica, has_withdrawn: bool) {
     let group = world.group();
     let ask = EvictAsk {
         table: TABLE,
@@ -35,6 +39,7 @@ fn evict(world: &mut World, backup: Replica) {
         view: group.view,
         primary: group.primary,
         backup,
+        has_withdrawn,
     };
     world.controller.on_evict(ask);
     world.run(ms(50));
@@ -296,4 +301,87 @@ fn what_was_asked_in_views_that_are_over_is_forgotten() {
     assert!(requests.has_any(world.partition()));
     requests.forget(&world.catalog);
     assert!(!requests.has_any(world.partition()));
+}
+
+/// Rule `a withdrawn member is fenced`: nobody waits for it to stop, nor for its lease.
+#[test]
+fn a_withdrawn_member_is_not_waited_for() {
+    for out in [first(1), first(0)] {
+        for has_withdrawn in [true, false] {
+            let mut world = World::new(3, 3, 1);
+            world.run(ms(3_000));
+            // Its disk stands still: it hears of no catalog.
+            let node = out.member.node.0 as usize;
+            world.nodes[node].stops_at = world.catalog.version();
+            ask_to_evict(&mut world, out, has_withdrawn);
+            world.run(ms(300));
+            assert_eq!(world.is_settled(), has_withdrawn, "{out}");
+            world.run_until(World::is_settled);
+            assert!(!world.in_sync().contains(&out));
+        }
+    }
+}
+
+/// Rule `a withdrawn member is fenced`: what holds of one view says nothing of another one, nor of another member.
+#[test]
+fn a_withdrawal_counts_for_its_view_and_for_nobody_else() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    for node in [1, 2] {
+        world.nodes[node].stops_at = world.catalog.version();
+    }
+    let group = world.group();
+    let ask = |view, backup| EvictAsk {
+        table: TABLE,
+        partition: world.partition(),
+        view,
+        primary: group.primary,
+        backup,
+        has_withdrawn: true,
+    };
+    let (late, other) = (ask(View(0), first(1)), ask(group.view, first(2)));
+    world.controller.on_evict(late);
+    world.controller.on_evict(other);
+    world.propose(&[first(0), first(2)]);
+    world.run(ms(300));
+    assert!(!world.is_settled(), "brick 1 has not stopped");
+}
+
+/// The word of one that has withdrawn is not lost when another one is suspected.
+#[test]
+fn a_withdrawal_is_answered_before_a_suspicion() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    world.nodes[1].stops_at = world.catalog.version();
+    let group = world.group();
+    let ask = |backup, has_withdrawn| EvictAsk {
+        table: TABLE,
+        partition: world.partition(),
+        view: group.view,
+        primary: group.primary,
+        backup,
+        has_withdrawn,
+    };
+    let (withdrawn, suspect) = (ask(first(1), true), ask(first(2), false));
+    world.controller.on_evict(withdrawn);
+    world.controller.on_evict(suspect);
+    world.run(ms(600));
+    assert!(world.is_settled());
+    assert_eq!(world.in_sync(), [first(0), first(2)]);
+}
+
+#[test]
+fn a_member_that_is_evicted_again_soon_stays_out_for_longer() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    for (out, learns) in [(5, 12), (15, 22)] {
+        evict(&mut world, first(1));
+        world.run_until(World::is_settled);
+        world.run(Duration::from_secs(out));
+        assert_eq!(world.group().learners, [], "after {out} s");
+        world.run(Duration::from_secs(learns - out));
+        assert_eq!(world.group().learners, [first(1)], "after {learns} s");
+        world.promote(first(1));
+        world.run_until(|world| world.in_sync().len() == 3 && world.is_settled());
+    }
 }

@@ -8,7 +8,9 @@
 //!
 //! Not here: which views are proposed (`decide`), the change of the catalog (`metadata`).
 
+use super::case::Case;
 use super::leases::Leases;
+use super::requests::Requests;
 use brickyard_metadata::{Catalog, CatalogVersion};
 use brickyard_routing::{Replica, ViewChange};
 use brickyard_types::Instant;
@@ -53,11 +55,11 @@ impl ViewChanges {
     pub(super) fn may_take_effect(
         &self,
         change: &ViewChange,
-        catalog: &Catalog,
+        case: &Case<'_>,
+        requests: &Requests,
         leases: &Leases,
-        now: Instant,
     ) -> bool {
-        let version = change.proposed_at;
+        let (version, catalog, now) = (change.proposed_at, case.catalog, case.now());
         for replica in &change.fenced {
             let stop = self.stops.get(replica);
             assert!(
@@ -68,7 +70,10 @@ impl ViewChanges {
         }
         // Rule `removed members are fenced`: all bricks that it fences.
         let mut fenced = change.fenced.iter();
-        let is_fenced = fenced.all(|replica| is_fenced(*replica, version, catalog, leases, now));
+        let is_fenced = fenced.all(|replica| {
+            requests.has_withdrawn(case, *replica)
+                || is_fenced(*replica, version, catalog, leases, now)
+        });
         // Rule `a primary accepts its view`: its primary has accepted it, in the life that was named.
         let is_accepted = leases.state(change.primary).accepted >= CatalogVersion(version);
         is_fenced && is_accepted && catalog.is_current(change.primary)

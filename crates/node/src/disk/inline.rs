@@ -21,6 +21,10 @@ const SLOW: Duration = Duration::from_millis(2);
 /// How long the worker has all appends after the first slow one.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
+/// Or so many times as long as it took, if that is more: a disk that stands still for seconds does not hold the loop up again
+/// before others go on without it.
+const PAUSES: u32 = 10;
+
 /// And at most.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
@@ -53,7 +57,8 @@ impl InlineAppends {
     pub fn on_appended(&mut self, started: Instant, took: Duration) {
         let ended = started + took;
         if took > SLOW {
-            self.pause = (self.pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
+            let pause = (self.pause * 2).max(took * PAUSES);
+            self.pause = pause.clamp(PAUSE_MIN, PAUSE_MAX);
             self.resume_at = ended + self.pause;
         } else if ended >= self.resume_at + self.pause {
             // It has been well for as long as it was left alone.

@@ -33,11 +33,11 @@ fn the_worker_has_the_next_ones_after_a_slow_one_and_longer_after_the_next_slow_
     assert!(appends.admit(&batch(1), at(2)));
     // The pause begins when it was done.
     appends.on_appended(at(10), 20 * MILLISECOND);
-    assert!(!appends.admit(&batch(1), at(129)));
-    assert!(appends.admit(&batch(1), at(130)));
-    appends.on_appended(at(130), 3 * MILLISECOND);
-    assert!(!appends.admit(&batch(1), at(332)));
-    assert!(appends.admit(&batch(1), at(333)));
+    assert!(!appends.admit(&batch(1), at(229)));
+    assert!(appends.admit(&batch(1), at(230)));
+    appends.on_appended(at(230), 3 * MILLISECOND);
+    assert!(!appends.admit(&batch(1), at(632)));
+    assert!(appends.admit(&batch(1), at(633)));
 }
 
 #[test]

@@ -118,6 +118,12 @@ impl Stage {
                     trace::note(|| "it takes no writes".to_owned());
                 }
             }
+            // So many copies there should be: others are the measure.
+            "copies" => {
+                for brick in cluster.bricks.iter_mut().flatten() {
+                    brick.host.replicas = words.number(1) as u8;
+                }
+            }
             "hold" => cluster.is_log_held[words.number(1)] = true,
             "go-on" => cluster.is_log_held[words.number(1)] = false,
             "run" => cluster.run(),

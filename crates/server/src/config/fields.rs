@@ -168,8 +168,9 @@ fields! {
         lease_renew: Duration = Duration::from_millis(140), "time",
             "How often a node renews its lease. A fifth of the lease, so that several may get lost.";
         eviction_timeout: Duration = Duration::from_secs(5), "time",
-            "How long a replica may keep a write waiting before the others go on without it. Longer \
-             than most pauses of disks, since whoever is taken out has to catch up.";
+            "How long a replica may keep a write waiting before the others go on without it, whatever \
+             they do. Where others show that it need not take so long, a second is enough. Longer than \
+             most pauses of disks, since whoever is taken out has to catch up.";
         recovery_bandwidth: ByteSize = ByteSize(0), "bytes",
             "Most bytes that a brick copies in a second for replicas that catch up or move to other nodes. \
              0: as fast as it goes, since until then a copy is missing; less keeps disks and networks \

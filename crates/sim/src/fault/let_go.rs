@@ -34,6 +34,7 @@ fn let_go(world: &mut World, random: &mut Random, is_primary: bool) {
         partition,
         view,
         backup: leaves,
+        has_withdrawn: false,
     };
     world
         .cluster
