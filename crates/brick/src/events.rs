@@ -23,6 +23,7 @@ use crate::session::whole::backups;
 use crate::upkeep::publish;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
+use brickyard_replication::LogMark;
 use brickyard_routing::Member;
 use brickyard_types::{BrickId, Position};
 use std::sync::Arc;
@@ -377,9 +378,11 @@ impl Brick {
     /// A tick's worth of work on replicas.
     fn tick_replicas(&mut self) {
         let now = self.core.now;
-        self.core
-            .replication()
-            .replicate(|replicator| replicator.tick(now));
+        let ordered = LogMark(self.core.log.ordered().0);
+        self.core.replication().replicate(|replicator| {
+            replicator.on_ordered(ordered);
+            replicator.tick(now);
+        });
         self.core.replicas.engine.outbox.tick(now);
         self.tell_lost();
         self.maintain_catch_ups();

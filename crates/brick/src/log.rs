@@ -148,6 +148,8 @@ pub(crate) struct Log {
     spare_operations: Vec<Vec<Prepared>>,
     spare_records: Vec<Vec<Held>>,
     spare_held: Vec<Waiting>,
+    /// The last batch that was given to the disk.
+    ordered: BatchId,
     /// The last batch that was appended.
     written: BatchId,
     /// Counts the refusals; a batch of an older epoch is refused unseen.
@@ -170,6 +172,7 @@ impl Log {
             spare_operations: Vec::new(),
             spare_records: Vec::new(),
             spare_held: Vec::new(),
+            ordered: BatchId(0),
             written: BatchId(0),
             epoch: 0,
             skipped: BatchId(0),
@@ -185,6 +188,11 @@ impl Log {
     /// The last batch that is in the log. (The frontier also passes batches that were refused.)
     pub(crate) fn written(&self) -> BatchId {
         self.written
+    }
+
+    /// The last batch that was given to the disk. (One with nothing for a log is never.)
+    pub(crate) fn ordered(&self) -> BatchId {
+        self.ordered
     }
 
     /// Bytes of prepared operations that wait for the disk.
@@ -340,6 +348,9 @@ impl Log {
             sync: built.sync,
             frees_space: built.only_frees,
         });
+        if append.is_some() {
+            self.ordered = built.id;
+        }
         self.pending_bytes += bytes.len();
         assert!(
             built.held.unsubmitted.is_empty() || append.is_some(),

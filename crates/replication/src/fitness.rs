@@ -42,7 +42,7 @@ pub(crate) struct Fitness {
 /// How far the own log is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    pub(crate) newest: LogMark,
+    pub(crate) ordered: LogMark,
     pub(crate) appended: LogMark,
     pub(crate) synced: LogMark,
 }
@@ -87,7 +87,7 @@ impl Fitness {
     ) -> bool {
         let was_stuck = self.is_stuck();
         let answered = log.appended.max(self.refused);
-        self.appended.look(passed, log.newest.0, answered.0);
+        self.appended.look(passed, log.ordered.0, answered.0);
         let wanted = self.sync_wanted.min(log.appended);
         self.synced.look(passed, wanted.0, log.synced.0);
         // Sooner than others suspect it: they need not wait for anything then.

@@ -26,7 +26,7 @@ impl Bench {
             config: ReplicatorConfig::new(me),
             now: Instant(1_000_000_000_000),
             log: Progress {
-                newest: LogMark(0),
+                ordered: LogMark(0),
                 appended: LogMark(0),
                 synced: LogMark(0),
             },
@@ -52,9 +52,9 @@ impl Bench {
 
     /// The disk does nothing until the log is stuck, and works again; how many ticks the brick does not learn after that.
     fn stall(&mut self) -> u32 {
-        self.log.newest.0 += 1;
+        self.log.ordered.0 += 1;
         self.until(|it, _| it.is_stuck());
-        self.log.appended = self.log.newest;
+        self.log.appended = self.log.ordered;
         self.until(Fitness::may_learn)
     }
 }
@@ -62,7 +62,7 @@ impl Bench {
 #[test]
 fn a_log_that_stands_still_is_stuck_after_a_while() {
     let mut bench = Bench::new();
-    bench.log.newest = LogMark(1);
+    bench.log.ordered = LogMark(1);
     let ticks = bench.until(|it, _| it.is_stuck());
     let waited = TICK * (ticks - 1);
     assert!(
@@ -83,7 +83,7 @@ fn a_log_that_stands_still_is_stuck_after_a_while() {
 #[test]
 fn a_sync_that_nobody_waits_for_is_not_missed() {
     let mut bench = Bench::new();
-    bench.log.newest = LogMark(1);
+    bench.log.ordered = LogMark(1);
     bench.log.appended = LogMark(1);
     for _ in 0..1_000 {
         bench.tick();
@@ -96,7 +96,7 @@ fn a_sync_that_nobody_waits_for_is_not_missed() {
 #[test]
 fn a_log_that_refuses_is_stuck_at_once_and_does_not_wait_for_what_it_refused() {
     let mut bench = Bench::new();
-    bench.log.newest = LogMark(1);
+    bench.log.ordered = LogMark(1);
     bench.fitness.on_refused(bench.now, LogMark(1));
     assert!(bench.fitness.is_stuck());
     assert!(bench.until(|it, _| !it.is_stuck()) <= 3);

@@ -180,7 +180,12 @@ impl Brick {
     }
 
     pub(crate) fn tick(&mut self, now: Instant) {
-        self.with(|core| core.tick(now));
+        let open = u64::from(self.host.is_batch_empty());
+        let ordered = LogMark(self.host.batch.0 - open);
+        self.with(|core| {
+            core.on_ordered(ordered);
+            core.tick(now);
+        });
         self.outbox.tick(now);
     }
 

@@ -166,6 +166,11 @@ impl Replicator {
         self.own.open = open;
     }
 
+    /// The disk was given everything up to this batch, whatever is in it. To be called before [`Self::tick`].
+    pub fn on_ordered(&mut self, upto: LogMark) {
+        self.own.ordered = self.own.ordered.max(upto);
+    }
+
     /// So many records, the first of which [`Self::next`] described, are in the log batch `mark` ([`LogMark::NONE`]:
     /// durability `memory`). Those that commit by that are no action: the caller is told now. All others are decided by
     /// [`Self::end_prepared`].

@@ -23,6 +23,8 @@ use std::collections::VecDeque;
 pub(crate) struct OwnLog {
     /// The batch that records go into.
     pub(crate) open: LogMark,
+    /// The newest batch that the disk was given.
+    pub(crate) ordered: LogMark,
     pub(crate) appended: LogMark,
     pub(crate) synced: LogMark,
     /// The newest batch with anything of a partition that the log refused.
@@ -75,9 +77,8 @@ impl OwnLog {
 
     /// How far it is, with what was prepared here and not yet heard of.
     pub(crate) fn progress(&self) -> Progress {
-        let closed = LogMark(self.open.0.saturating_sub(1));
         Progress {
-            newest: self.newest.max(closed),
+            ordered: self.ordered,
             appended: self.appended,
             synced: self.synced,
         }
