@@ -88,6 +88,7 @@ impl Replicas {
     pub(crate) fn new(me: Replica, limits: &NodeLimits) -> Self {
         let config = ReplicatorConfig {
             eviction_timeout: limits.eviction_timeout,
+            suspect_after: limits.suspect_after,
             commit_hold: limits.commit_hold,
             ..ReplicatorConfig::new(me)
         };

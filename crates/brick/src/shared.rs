@@ -64,6 +64,9 @@ pub struct NodeLimits {
     pub request_deadline: Duration,
     /// After how long without its vote a replica is taken out of a partition.
     pub eviction_timeout: Duration,
+    /// For how long where others show that it need not take so long; as much as `eviction_timeout`: nobody is suspected
+    /// before that.
+    pub suspect_after: Duration,
     /// How long backups may be left without word of a commit that records will bring.
     pub commit_hold: Duration,
     /// Most bytes a second that a brick copies for others that catch up; 0: as fast as it goes.

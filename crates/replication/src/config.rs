@@ -36,6 +36,11 @@ pub struct ReplicatorConfig {
 }
 
 impl ReplicatorConfig {
+    /// Whether anybody is suspected before `eviction_timeout`.
+    pub(crate) fn suspects_early(&self) -> bool {
+        self.suspect_after < self.eviction_timeout
+    }
+
     /// The defaults for this replica.
     #[must_use]
     pub const fn new(me: Replica) -> Self {

@@ -93,7 +93,8 @@ impl Fitness {
         // Sooner than others suspect it: they need not wait for anything then.
         let (least, most) = (config.suspect_after * 3 / 4, config.eviction_timeout);
         let is_still = |pace: &Pace| pace.waited() >= pace.patience(least, most);
-        if is_still(&self.appended) || is_still(&self.synced) {
+        let stands_still = is_still(&self.appended) || is_still(&self.synced);
+        if stands_still && config.suspects_early() {
             self.declare(now);
         } else if self.stuck_until.is_some_and(|until| now >= until) {
             self.stuck_until = None;

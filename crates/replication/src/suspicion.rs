@@ -310,7 +310,7 @@ fn judges(
         is_in_step && is_quick && member.replica != of
     };
     let well = it.lead.members.iter().filter(is_well).count() + usize::from(is_own_well);
-    well * 2 >= it.place.replicas
+    config.suspects_early() && well * 2 >= it.place.replicas
 }
 
 fn next_view(it: &Partition) -> View {

@@ -424,6 +424,7 @@ fn shared(
         limits: NodeLimits {
             request_deadline: shape.request_deadline,
             eviction_timeout: shape.control.eviction_timeout,
+            suspect_after: shape.control.eviction_timeout / 2,
             commit_hold: shape.commit_hold,
             recovery_bandwidth: 0,
             segment_bytes: u64::from(shape.segment_bytes),

@@ -24,6 +24,11 @@ const REDIS_VERSION: &str = "7.2.7";
 /// often than that leave enough time between them for a message more.
 const COMMIT_HOLD: Duration = Duration::from_millis(5);
 
+/// After how long without its vote a replica is taken out where others have voted, and about how long a log may stand still:
+/// two thirds of a lease, so that what a disk holds up waits for less than what a dead node does. Longer than a loop that has
+/// work to do is without a turn, and than healthy disks take.
+const SUSPECT_AFTER: Duration = Duration::from_secs(1);
+
 /// Makes the shared part of a node.
 pub(super) fn shared(
     config: &Config,
@@ -65,6 +70,7 @@ pub(super) fn shared(
         limits: NodeLimits {
             request_deadline: config.write_timeout,
             eviction_timeout: config.eviction_timeout,
+            suspect_after: SUSPECT_AFTER.min(config.eviction_timeout),
             commit_hold: COMMIT_HOLD,
             recovery_bandwidth: config.recovery_bandwidth.0,
             segment_bytes: config.segment_bytes.0,
