@@ -19,7 +19,7 @@ const REFUSES: Duration = Duration::from_millis(250);
 /// How long a brick does not learn, the first time.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// And at most.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// After so long without a stuck log the pause is the first one again.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
@@ -103,7 +103,8 @@ impl Fitness {
     }
 
     fn declare(&mut self, now: Instant) {
-        if self.stuck_until.is_none() {
+        // What it is refused before it learns again is of the same time.
+        if self.stuck_until.is_none() && now >= self.learns_at {
             let is_again = self.pause > Duration::ZERO && now < self.learns_at + FORGOTTEN;
             let pause = if is_again { self.pause * 2 } else { PAUSE_MIN };
             self.pause = pause.min(PAUSE_MAX);

@@ -121,3 +121,16 @@ fn pauses_double_and_are_forgotten() {
     }
     assert_eq!(bench.stall(), pauses[0]);
 }
+
+/// A full disk refuses now and then what the brick writes for itself.
+#[test]
+fn refusals_of_one_time_make_one_pause() {
+    let mut bench = Bench::new();
+    for batch in 1..30 {
+        bench.fitness.on_refused(bench.now, LogMark(batch));
+        for _ in 0..5 {
+            bench.tick();
+        }
+    }
+    assert!(TICK * bench.until(Fitness::may_learn) <= PAUSE_MIN);
+}
