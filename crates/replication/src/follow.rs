@@ -153,9 +153,15 @@ impl Follower<'_> {
             taken = taken.and(Err(Reason::Log));
         }
         if let Err(reason) = taken {
-            if [it.follow.stream, it.follow.reported_to].contains(&Some(link)) {
+            let is_withdrawal = reason == Reason::Log;
+            if is_withdrawal || [it.follow.stream, it.follow.reported_to].contains(&Some(link)) {
                 // What follows belongs to the view that is refused.
                 it.follow.detach(it.log.committed);
+            }
+            if is_withdrawal {
+                // Rule `a withdrawn member is fenced`: nothing is done on the strength of an earlier beginning either.
+                it.follow.begun = View(0);
+                it.tell(self.ready);
             }
             self.links.refuse(link, refusal(begin, reason), self.ready);
             return Ok(());

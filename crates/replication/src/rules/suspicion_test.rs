@@ -79,6 +79,25 @@ fn a_backup_whose_disk_is_full_is_given_up_at_once_and_does_nothing_in_the_view_
     assert!(cluster.brick(2).core.status(P).serves_reads);
 }
 
+/// Rule `a withdrawn member is fenced`: of a partition that lost nothing, too, if a new stream comes meanwhile.
+#[test]
+fn a_backup_that_refuses_a_beginning_serves_nothing_from_an_earlier_one() {
+    let mut cluster = cluster(3);
+    cluster.is_log_held[2] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    refuse(&mut cluster, 2);
+    let serves = |cluster: &mut Cluster| cluster.brick(2).core.status(Q).serves_reads;
+    assert!(serves(&mut cluster), "nothing of it was refused");
+    cluster.disconnect(0, 2);
+    cluster.connect(0, 2);
+    cluster.run();
+    cluster.pass(TICK);
+    cluster.run();
+    assert!(cluster.asked(0).contains(&evict(Q, 2, true)));
+    assert!(!serves(&mut cluster), "its word came after this");
+}
+
 #[test]
 fn a_backup_whose_disk_stands_still_says_so_itself() {
     let mut cluster = cluster(3);
