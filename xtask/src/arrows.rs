@@ -77,15 +77,21 @@ const ROOMS: &[Room] = &[
     outer("model", Uses::Only(&[])),
     outer("tls", Uses::Only(&[])),
     outer("server", Uses::AllBefore),
-    outer("client", Uses::Only(&["types", "wire", "routing"])),
+    outer("client", Uses::Only(&["types", "wire", "routing", "tls"])),
     outer("sim", Uses::AllBefore),
     outer("fuzz", Uses::AllBefore),
-    outer("bench", Uses::Only(&["types", "wire", "routing", "client"])),
+    outer(
+        "bench",
+        Uses::Only(&["types", "wire", "routing", "tls", "client"]),
+    ),
     outer("backup", Uses::Only(&["types"])),
     outer("torture", Uses::Only(&["client", "history"])),
     outer("cli", Uses::AllBefore),
     // Drives the finished program from outside, as its users do.
-    outer("e2e", Uses::Only(&["types", "wire", "client", "torture"])),
+    outer(
+        "e2e",
+        Uses::Only(&["types", "wire", "tls", "client", "torture"]),
+    ),
 ];
 
 /// What a sans-IO room may not depend on: sockets, files, threads, runtimes, clocks, randomness.

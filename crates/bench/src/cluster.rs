@@ -295,6 +295,7 @@ impl Run {
         let client = ClientOptions {
             user: target.user.clone(),
             password: target.password.clone(),
+            tls: target.tls.clone(),
             ..ClientOptions::new([target.address.clone()])
         };
         let client = Client::connect(client).await;

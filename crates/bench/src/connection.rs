@@ -9,9 +9,9 @@ use crate::{
     Error,
     record::Record,
     reply::{Outcome, Protocol, skip},
+    socket::RunSocket,
     workload::Operation,
 };
-use mio::net::TcpStream;
 use std::{
     collections::VecDeque,
     io::{self, Read, Write},
@@ -32,7 +32,7 @@ struct InFlight {
 
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) stream: TcpStream,
+    socket: RunSocket,
     protocol: Protocol,
     /// Requests that are written but not sent begin at `output_start`.
     output: Vec<u8>,
@@ -45,9 +45,9 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, protocol: Protocol) -> Self {
+    pub(crate) fn new(socket: RunSocket, protocol: Protocol) -> Self {
         Self {
-            stream,
+            socket,
             protocol,
             output: Vec::with_capacity(64 * 1024),
             output_start: 0,
@@ -63,6 +63,11 @@ impl Connection {
 
     pub(crate) fn unsent_bytes(&self) -> usize {
         self.output.len() - self.output_start
+    }
+
+    /// Whether something waits for the socket to be writable.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent_bytes() > 0 || self.socket.is_blocked()
     }
 
     /// Queues one request that `write` appends.
@@ -91,7 +96,7 @@ impl Connection {
     /// Sends as much as the socket takes; the rest waits until it is writable.
     pub(crate) fn flush(&mut self, record: &mut Record) -> io::Result<()> {
         while self.output_start < self.output.len() {
-            match self.stream.write(&self.output[self.output_start..]) {
+            match self.socket.write(&self.output[self.output_start..]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(sent) => {
                     self.output_start += sent;
@@ -109,7 +114,8 @@ impl Connection {
         }
         self.output.clear();
         self.output_start = 0;
-        Ok(())
+        // What was encrypted and not taken.
+        self.socket.flush()
     }
 
     /// Reads all that has come and counts the replies; latencies end at `clock()`, read after each
@@ -129,7 +135,7 @@ impl Connection {
             }
             scratch[..begin].copy_from_slice(&self.leftover);
             self.leftover.clear();
-            let read = match self.stream.read(&mut scratch[begin..]) {
+            let read = match self.socket.read(&mut scratch[begin..]) {
                 Ok(0) => return Err(Lost::Io(io::ErrorKind::UnexpectedEof.into())),
                 Ok(read) => read,
                 Err(error) => {

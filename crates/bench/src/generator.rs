@@ -24,6 +24,7 @@ use crate::{
     connection::{Connection, Lost, SCRATCH_BYTES},
     options::{Arrivals, Options, Pace, Until},
     record::Record,
+    socket::{LinkSocket, RunSocket},
     workload::RequestWriter,
 };
 use brickyard_wire::encode_request;
@@ -31,7 +32,6 @@ use mio::{Events, Interest, Poll, Token};
 use rustix::time::{ClockId, clock_gettime};
 use std::{
     io,
-    net::TcpStream,
     time::{Duration, Instant},
 };
 
@@ -87,7 +87,7 @@ impl Times {
 impl Generator {
     pub(crate) fn new(
         options: &Options,
-        streams: Vec<TcpStream>,
+        streams: Vec<LinkSocket>,
         share: u64,
         begin: Instant,
     ) -> Result<Self, Error> {
@@ -95,18 +95,16 @@ impl Generator {
         let shares = options.threads as u64;
         let mut connections = Vec::with_capacity(streams.len());
         for (token, stream) in streams.into_iter().enumerate() {
-            stream
-                .set_nonblocking(true)
-                .map_err(Error::io("cannot make a socket non-blocking"))?;
-            let mut stream = mio::net::TcpStream::from_std(stream);
+            let made = RunSocket::new(stream);
+            let mut socket = made.map_err(Error::io("cannot make a socket non-blocking"))?;
             poll.registry()
                 .register(
-                    &mut stream,
+                    &mut socket.stream,
                     Token(token),
                     Interest::READABLE | Interest::WRITABLE,
                 )
                 .map_err(Error::io("cannot watch a socket"))?;
-            connections.push(Connection::new(stream, options.target.protocol));
+            connections.push(Connection::new(socket, options.target.protocol));
         }
         let measure_from_ns = options.warm_up.as_nanos() as u64;
         let (budget, stop_at_ns) = match options.until {
@@ -361,7 +359,7 @@ impl Generator {
         if !self.connections[token].is_open {
             return Ok(());
         }
-        if writable && self.connections[token].unsent_bytes() > 0 {
+        if writable && self.connections[token].has_unsent() {
             self.flush(token);
         }
         if readable && self.connections[token].is_open {

@@ -47,6 +47,7 @@ mod record;
 mod reply;
 mod report;
 mod run;
+mod socket;
 mod workload;
 
 pub use cluster::{has_several_nodes, run_through_client};

@@ -6,16 +6,16 @@
 use crate::{
     Error,
     reply::{Outcome, Protocol, skip},
+    socket::LinkSocket,
 };
+use brickyard_tls::Dialer;
 use brickyard_wire::{ReplyDecoder, ReplyLimits, ReplyStep, Value, encode_request};
 use std::{
     fmt,
     io::{self, Read, Write},
-    net::{TcpStream, ToSocketAddrs},
     time::Duration,
 };
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const READ_BYTES: usize = 64 * 1024;
 
 /// A server, and what every connection to it starts with.
@@ -34,6 +34,8 @@ pub struct Target {
     /// More than 1: connections take turns among so many tables, which have this table's name and a number
     /// from 0 behind it.
     pub tables: usize,
+    /// What connections go by under TLS; without, they are in the clear.
+    pub tls: Option<Dialer>,
     /// After each pipeline of a closed loop, wait until so many replicas have what was written (`WAIT`); 0: do not.
     pub wait_replicas: u32,
 }
@@ -47,6 +49,7 @@ impl fmt::Debug for Target {
             .field("password", &self.password.as_ref().map(|_| "***"))
             .field("table", &self.table)
             .field("tables", &self.tables)
+            .field("tls", &self.tls.is_some())
             .field("wait_replicas", &self.wait_replicas)
             .finish()
     }
@@ -63,6 +66,7 @@ impl Target {
             password: None,
             table: None,
             tables: 1,
+            tls: None,
             wait_replicas: 0,
         }
     }
@@ -80,7 +84,7 @@ impl Target {
 /// One blocking connection, past its handshake.
 #[derive(Debug)]
 pub struct Link {
-    stream: TcpStream,
+    stream: LinkSocket,
     protocol: Protocol,
     input: Vec<u8>,
     start: usize,
@@ -93,13 +97,11 @@ impl Link {
     /// - [`Error::Connect`]: nobody answers at the address.
     /// - [`Error::Handshake`]: the server refuses the user, the password or the table.
     pub fn open(target: &Target) -> Result<Self, Error> {
-        let stream = connect(&target.address).map_err(|source| Error::Connect {
+        let stream = LinkSocket::connect(&target.address, target.tls.as_ref());
+        let stream = stream.map_err(|source| Error::Connect {
             address: target.address.clone(),
             source,
         })?;
-        stream
-            .set_nodelay(true)
-            .map_err(Error::io("cannot set TCP_NODELAY"))?;
         let mut link = Self {
             stream,
             protocol: target.protocol,
@@ -219,27 +221,14 @@ impl Link {
     /// [`Error::Io`] if the operating system refuses.
     pub fn set_timeout(&mut self, limit: Option<Duration>) -> Result<(), Error> {
         self.stream
-            .set_read_timeout(limit)
-            .and_then(|()| self.stream.set_write_timeout(limit))
+            .set_timeout(limit)
             .map_err(Error::io("cannot set the socket's time limit"))
     }
 
     /// The socket, for a caller that goes on without blocking.
-    #[must_use]
-    pub fn into_stream(self) -> TcpStream {
+    pub(crate) fn into_socket(self) -> LinkSocket {
         self.stream
     }
-}
-
-fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
-    for candidate in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&candidate, CONNECT_TIMEOUT) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 #[cfg(test)]

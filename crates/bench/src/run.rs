@@ -10,9 +10,9 @@ use crate::{
     options::{Options, Pace},
     record::Record,
     report::Report,
+    socket::LinkSocket,
 };
 use std::{
-    net::TcpStream,
     thread,
     time::{Duration, Instant},
 };
@@ -29,9 +29,9 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     let mut streams = Vec::with_capacity(options.connections);
     for number in 0..options.connections {
         let target = options.target.of_connection(number);
-        streams.push(Link::open(&target)?.into_stream());
+        streams.push(Link::open(&target)?.into_socket());
     }
-    let mut shares: Vec<Vec<TcpStream>> = std::iter::repeat_with(Vec::new)
+    let mut shares: Vec<Vec<LinkSocket>> = std::iter::repeat_with(Vec::new)
         .take(options.threads)
         .collect();
     for (position, stream) in streams.into_iter().enumerate() {

@@ -96,6 +96,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         address: NodeAddress {
             host: "127.0.0.1".to_owned(),
             port: 6379,
+            has_tls: false,
             bricks: (0..bricks)
                 .map(|brick| BrickAddress {
                     id: format!("{brick:040x}"),

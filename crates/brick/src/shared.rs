@@ -55,6 +55,8 @@ pub struct NodeAddress {
     pub port: u16,
     /// The bricks' ports, by brick id.
     pub bricks: Vec<BrickAddress>,
+    /// These ports speak TLS.
+    pub has_tls: bool,
 }
 
 /// Bounds that are the same as long as the node runs.

@@ -5,6 +5,8 @@
 //! Nodes answer with short JSON or text, so a client of forty lines does: HTTP/1.0, one question a connection.
 
 use anyhow::{Context, bail};
+use brickyard_tls::rustls::StreamOwned;
+use brickyard_tls::{Dialer, in_words};
 use std::{
     io::{ErrorKind, Read, Write},
     net::{TcpStream, ToSocketAddrs},
@@ -21,18 +23,46 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// Asks `address` (host:port) for `path`, within `limit` as a whole.
-pub(crate) fn get(address: &str, path: &str, limit: Duration) -> anyhow::Result<Answer> {
+/// Asks `address` (host:port) for `path`, within `limit` as a whole, under TLS if there is somebody who dials so.
+pub(crate) fn get(
+    address: &str,
+    path: &str,
+    limit: Duration,
+    tls: Option<&Dialer>,
+) -> anyhow::Result<Answer> {
     let deadline = Instant::now() + limit;
-    let mut stream = connect(address, deadline)
-        .with_context(|| format!("cannot connect to http://{address}"))?;
+    let url = url(address, path, tls);
+    let stream =
+        connect(address, deadline).with_context(|| format!("cannot connect to {address}"))?;
     stream.set_write_timeout(Some(limit))?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let asked = stream.write_all(request.as_bytes());
-    asked.with_context(|| format!("cannot ask http://{address}{path}"))?;
-    let bytes = receive(&mut stream, deadline)
-        .with_context(|| format!("no answer from http://{address}{path}"))?;
-    parse(&bytes).with_context(|| format!("http://{address}{path}"))
+    let answered = match tls {
+        None => ask(stream, |stream| stream, &request, deadline),
+        Some(dialer) => {
+            let connection = dialer.connection(address)?;
+            let stream = StreamOwned::new(connection, stream);
+            ask(stream, |stream| &stream.sock, &request, deadline)
+        }
+    };
+    let bytes = answered.with_context(|| format!("no answer from {url}"))?;
+    parse(&bytes).context(url)
+}
+
+/// What is asked, as people write it.
+pub(crate) fn url(address: &str, path: &str, tls: Option<&Dialer>) -> String {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    format!("{scheme}://{address}{path}")
+}
+
+fn ask<S: Read + Write>(
+    mut stream: S,
+    socket: impl Fn(&S) -> &TcpStream,
+    request: &str,
+    deadline: Instant,
+) -> anyhow::Result<Vec<u8>> {
+    socket(&stream).set_read_timeout(Some(left(deadline)?))?;
+    stream.write_all(request.as_bytes()).map_err(in_words)?;
+    receive(&mut stream, socket, deadline)
 }
 
 fn left(deadline: Instant) -> anyhow::Result<Duration> {
@@ -54,15 +84,23 @@ fn connect(address: &str, deadline: Instant) -> anyhow::Result<TcpStream> {
     Err(last)
 }
 
-fn receive(stream: &mut TcpStream, deadline: Instant) -> anyhow::Result<Vec<u8>> {
+fn receive<S: Read>(
+    stream: &mut S,
+    socket: impl Fn(&S) -> &TcpStream,
+    deadline: Instant,
+) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 64 * 1024];
     loop {
-        stream.set_read_timeout(Some(left(deadline)?))?;
-        match stream.read(&mut chunk) {
+        socket(stream).set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut chunk).map_err(in_words) {
             Ok(0) => return Ok(bytes),
             Ok(count) => bytes.extend_from_slice(&chunk[..count]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Whoever cuts the end off is found out by the length that the head says.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof && !bytes.is_empty() => {
+                return Ok(bytes);
+            }
             Err(error) => return Err(error.into()),
         }
         if bytes.len() > ANSWER_BYTES_MAX {

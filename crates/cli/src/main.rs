@@ -17,6 +17,7 @@ mod reply_text;
 mod settings;
 mod status;
 mod target;
+mod tls;
 mod torture;
 
 use brickyard_server::huge_pages;

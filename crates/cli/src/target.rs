@@ -2,6 +2,7 @@
 //!
 //! In:  flags, environment, and a prompt. Out: a [`Target`].
 
+use crate::tls::TlsArguments;
 use anyhow::{Context, bail};
 use brickyard_bench::Target;
 use clap::Args;
@@ -26,6 +27,8 @@ pub(crate) struct TargetArguments {
     /// Ask for a password (BRICKYARD_PASSWORD, if set, is used without asking)
     #[arg(long)]
     password: bool,
+    #[command(flatten)]
+    tls: TlsArguments,
 }
 
 impl TargetArguments {
@@ -40,6 +43,7 @@ impl TargetArguments {
             user: self.user.clone(),
             password,
             table: self.table.clone(),
+            tls: self.tls.dialer()?,
             ..Target::resp(with_port(address))
         })
     }

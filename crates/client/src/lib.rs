@@ -71,12 +71,13 @@ mod set;
 mod setting;
 mod table;
 
+pub use brickyard_tls::{DialerFiles as TlsFiles, IdentityFiles};
 pub use brickyard_wire::Value;
 pub use client::Client;
 pub use convert::Ttl;
 pub use error::Error;
 pub use lard::Lard;
-pub use options::{Options, ReadPolicy};
+pub use options::{Options, ReadPolicy, Tls};
 pub use pending::Pending;
 pub use pipeline::Pipeline;
 pub use scan::Scan;

@@ -23,6 +23,26 @@ pub enum ReadPolicy {
     Replicas(Lard),
 }
 
+/// What connections go by under TLS: whom they believe, and what they show if they are asked. Files that change count for
+/// connections that are made from then on.
+///
+/// ```no_run
+/// use brickyard_client::{Options, Tls, TlsFiles};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let files = TlsFiles {
+///     authority: "brickyard-certs/ca.crt".into(),
+///     identity: None,
+/// };
+/// let options = Options {
+///     tls: Some(Tls::read(files)?),
+///     ..Options::new(["db1.example:6379"])
+/// };
+/// # Ok(())
+/// # }
+/// ```
+pub use brickyard_tls::Dialer as Tls;
+
 /// What a client is made from. The fields have defaults; seeds are all that is needed.
 ///
 /// ```
@@ -47,6 +67,8 @@ pub struct Options {
     pub user: Option<String>,
     /// Password.
     pub password: Option<String>,
+    /// What connections go by under TLS; without, they are in the clear. Default: none.
+    pub tls: Option<Tls>,
     /// How long a call may take, all its attempts together. Default: 5 s. A replica that fails is replaced
     /// within about two lease times, 3 s by default.
     pub deadline: Duration,
@@ -91,6 +113,7 @@ impl Options {
             seeds: seeds.into_iter().map(|it| with_port(it.into())).collect(),
             user: None,
             password: None,
+            tls: None,
             deadline: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(1),
             silence_limit: Duration::from_secs(1),
@@ -112,6 +135,7 @@ impl fmt::Debug for Options {
             .field("seeds", &self.seeds)
             .field("user", &self.user)
             .field("password", &self.password.as_ref().map(|_| "***"))
+            .field("tls", &self.tls.is_some())
             .field("deadline", &self.deadline)
             .field("reads", &self.reads)
             .finish_non_exhaustive()

@@ -74,6 +74,7 @@ impl Router {
             },
             channels: options.connections_per_brick,
             connect_timeout: options.connect_timeout,
+            tls: options.tls.clone(),
             silence_limit: options.silence_limit,
             hedge_after: options.hedge_after,
             reply_limits: options.reply_limits,

@@ -1,6 +1,7 @@
 //! What all connections to one table have in common.
 
 use crate::{connection::Greeting, ids::Ids, random::Random};
+use brickyard_tls::Dialer;
 use brickyard_wire::ReplyLimits;
 use std::{
     fmt,
@@ -22,6 +23,8 @@ pub(crate) struct Setting {
     /// Connections to one address.
     pub(crate) channels: usize,
     pub(crate) connect_timeout: Duration,
+    /// What they go by; without, they are in the clear.
+    pub(crate) tls: Option<Dialer>,
     pub(crate) silence_limit: Duration,
     pub(crate) hedge_after: Duration,
     pub(crate) reply_limits: ReplyLimits,

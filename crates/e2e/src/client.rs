@@ -2,16 +2,90 @@
 
 use crate::deadline::PATIENCE;
 use crate::value::Value;
+use brickyard_tls::Dialer;
+use brickyard_tls::rustls::pki_types::CertificateDer;
+use brickyard_tls::rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 /// One connection.
 #[derive(Debug)]
 pub struct Client {
-    stream: TcpStream,
+    stream: Stream,
     /// Received and not yet returned, from `consumed` on.
     input: Vec<u8>,
     consumed: usize,
+}
+
+/// A socket, in the clear or under TLS.
+#[derive(Debug)]
+pub enum Stream {
+    /// In the clear.
+    Plain(TcpStream),
+    /// Under TLS.
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Stream {
+    /// Connects to a port of a host, under TLS if there is somebody who dials so.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn connect(host: &str, port: u16, tls: Option<&Dialer>) -> io::Result<Self> {
+        let stream = TcpStream::connect((host, port))?;
+        stream.set_nodelay(true)?;
+        let Some(tls) = tls else {
+            return Ok(Self::Plain(stream));
+        };
+        let connection = tls.connection(host).map_err(io::Error::other)?;
+        Ok(Self::Tls(Box::new(StreamOwned::new(connection, stream))))
+    }
+
+    /// The certificate that the other end has shown.
+    #[must_use]
+    pub fn shown(&self) -> Option<CertificateDer<'static>> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => {
+                let shown = stream.conn.peer_certificates()?.first();
+                shown.map(|it| it.clone().into_owned())
+            }
+        }
+    }
+
+    /// The socket itself.
+    #[must_use]
+    pub const fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(bytes),
+            Self::Tls(stream) => stream.read(bytes),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(stream) => stream.flush(),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
 }
 
 impl Client {
@@ -28,11 +102,18 @@ impl Client {
     /// # Errors
     /// If nobody listens there.
     pub fn try_connect_to(host: &str, port: u16) -> io::Result<Self> {
-        let stream = TcpStream::connect((host, port))?;
-        stream.set_nodelay(true)?;
+        Self::try_connect_by(host, port, None)
+    }
+
+    /// Connects to a port of a host, under TLS if there is somebody who dials so.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn try_connect_by(host: &str, port: u16, tls: Option<&Dialer>) -> io::Result<Self> {
+        let stream = Stream::connect(host, port, tls)?;
         // A hang becomes an error instead of a suite that never ends.
-        stream.set_read_timeout(Some(PATIENCE / 3))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.socket().set_read_timeout(Some(PATIENCE / 3))?;
+        stream.socket().set_write_timeout(Some(PATIENCE))?;
         Ok(Self {
             stream,
             input: Vec::new(),
@@ -49,10 +130,16 @@ impl Client {
         Self::try_connect(port).unwrap_or_else(|error| panic!("cannot connect to {port}: {error}"))
     }
 
+    /// The certificate that the server has shown, once something was heard of it.
+    #[must_use]
+    pub fn shown(&self) -> Option<CertificateDer<'static>> {
+        self.stream.shown()
+    }
+
     /// The socket, for tests that need more of it.
     #[must_use]
     pub const fn stream(&self) -> &TcpStream {
-        &self.stream
+        self.stream.socket()
     }
 
     /// Sends bytes as they are.
@@ -158,7 +245,7 @@ impl Client {
     /// # Errors
     /// If the connection is gone.
     pub fn end_of_requests(&self) -> io::Result<()> {
-        self.stream.shutdown(Shutdown::Write)
+        self.stream.socket().shutdown(Shutdown::Write)
     }
 
     /// Everything that the server sends until it closes the connection.

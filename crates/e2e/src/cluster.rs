@@ -1,14 +1,15 @@
 //! Several nodes that form one cluster on this machine.
 
-use crate::client::Client;
+use crate::certificates::Certificates;
+use crate::client::{Client, Stream};
 use crate::deadline::{PATIENCE, try_wait_for, wait_for};
 use crate::network::Network;
 use crate::port::{HTTP_OFFSET, free_block};
 use crate::process::Process;
 use crate::server::program;
 use crate::value::Value;
+use brickyard_tls::Dialer;
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct Cluster {
     scratch: TempDir,
     /// Where the nodes have a network namespace each; without it they share loopback.
     network: Option<Network>,
+    /// Nodes and clients show them; without, everything is in the clear.
+    certificates: Option<Certificates>,
 }
 
 impl Cluster {
@@ -77,6 +80,44 @@ impl Cluster {
         cluster
     }
 
+    /// As [`Self::start`], with mutual TLS between the nodes and with clients.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_secure(order: &[usize], bricks: u16, arguments: &[&str]) -> Self {
+        let mut cluster = Self::new(None, order.len(), bricks, arguments);
+        let mut certificates = Certificates::new();
+        for (at, node) in cluster.nodes.iter_mut().enumerate() {
+            certificates.issue_node(&node_name(at));
+            node.arguments = certificates.arguments(&node_name(at));
+        }
+        cluster.certificates = Some(certificates);
+        for &at in order {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
+    /// What a secure cluster's nodes and clients show.
+    pub const fn certificates(&mut self) -> Option<&mut Certificates> {
+        self.certificates.as_mut()
+    }
+
+    /// A connection to a node's node port as some client of a secure cluster has it.
+    ///
+    /// # Errors
+    /// If nobody listens there.
+    pub fn try_client_by(&self, at: usize, tls: Option<&Dialer>) -> std::io::Result<Client> {
+        let node = &self.nodes[at];
+        Client::try_connect_by(&node.host, node.port, tls)
+    }
+
+    fn dialer(&self) -> Option<Dialer> {
+        self.certificates.as_ref().map(Certificates::dialer)
+    }
+
     /// So many nodes of which none runs yet.
     fn new(network: Option<Network>, nodes: usize, bricks: u16, arguments: &[&str]) -> Self {
         let scratch = tempfile::tempdir().expect("a temporary folder");
@@ -87,6 +128,7 @@ impl Cluster {
             arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
             scratch,
             network,
+            certificates: None,
         };
         if cluster.network.is_some() {
             // There is no user, and the addresses are not loopback; they are nobody else's, though.
@@ -170,8 +212,7 @@ impl Cluster {
     /// # Errors
     /// If nobody listens there.
     pub fn try_client(&self, at: usize) -> std::io::Result<Client> {
-        let node = &self.nodes[at];
-        Client::try_connect_to(&node.host, node.port)
+        self.try_client_by(at, self.dialer().as_ref())
     }
 
     /// The nodes that run.
@@ -436,7 +477,8 @@ impl Cluster {
     #[must_use]
     pub fn status(&self, at: usize) -> Option<String> {
         let node = &self.nodes[at];
-        http_get(&node.host, node.port + HTTP_OFFSET, "/status").ok()
+        let port = node.port + HTTP_OFFSET;
+        http_get(&node.host, port, "/status", self.dialer().as_ref()).ok()
     }
 
     /// What all nodes have written to their logs, the end of each.
@@ -460,9 +502,15 @@ fn number_behind(text: &str, name: &str) -> Option<u64> {
     digits.into_iter().next()?.parse().ok()
 }
 
-fn http_get(host: &str, port: u16, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect((host, port))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+/// What a node of a secure cluster is called in its certificate.
+#[must_use]
+pub fn node_name(at: usize) -> String {
+    format!("node{at}")
+}
+
+fn http_get(host: &str, port: u16, path: &str, tls: Option<&Dialer>) -> std::io::Result<String> {
+    let mut stream = Stream::connect(host, port, tls)?;
+    stream.socket().set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n")?;
     let mut reply = String::new();
     stream.read_to_string(&mut reply)?;

@@ -6,12 +6,13 @@
 //! Invariants:
 //! - Nothing of ours is shared with what is tested: requests are encoded and replies decoded by this
 //!   crate's own few lines, so that a mistake in `wire` cannot hide itself. Trials of failures ([`trial`]) go through the
-//!   client library, which is tried with the rest.
+//!   client library, which is tried with the rest, and connections under TLS through the dialer that it has.
 //! - State is waited for by polling with a deadline, never by sleeping; no test asserts a time.
 //! - Every process is ended by the value that started it, by its id, also when a test panics.
 //! - A part that cannot run here (no Redis, no Python, not root) is announced in one line ([`skip`]).
 
 pub mod binary;
+pub mod certificates;
 pub mod client;
 pub mod cluster;
 pub mod deadline;

@@ -48,15 +48,17 @@ pub struct Topology {
     pub nodes: Vec<TopologyNode>,
     /// The slots, in order, in runs as wide as can be.
     pub ranges: Vec<TopologyRange>,
+    /// The ports speak TLS.
+    pub has_tls: bool,
 }
 
 impl Topology {
-    /// The topology of one table: all bricks of all nodes, by node and number.
+    /// The topology of one table: all bricks of all nodes, by node and number. Their ports speak TLS, or none does.
     ///
     /// A member that is not in the cluster any more is left out of its ranges; a range whose primary is
     /// not is left out as a whole, and clients are told that the cluster is not complete.
     #[must_use]
-    pub fn of(catalog: &Catalog, map: &TableMap) -> Self {
+    pub fn of(catalog: &Catalog, map: &TableMap, has_tls: bool) -> Self {
         let addresses = catalog.addresses();
         let nodes: Vec<TopologyNode> = addresses
             .map(|address| TopologyNode {
@@ -90,6 +92,7 @@ impl Topology {
             epoch: catalog.version().0,
             nodes,
             ranges,
+            has_tls,
         }
     }
 

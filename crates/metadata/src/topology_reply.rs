@@ -6,7 +6,7 @@
 //! clients ask again at every connection and every error, thousands of them at a time when
 //! something fails, which is when there is the least time to answer.
 
-use crate::topology::{Topology, TopologyNode};
+use crate::topology::Topology;
 use brickyard_types::Slot;
 use brickyard_wire::{Protocol, Reply};
 use std::fmt::Write;
@@ -131,18 +131,23 @@ fn shards(reply: &mut Reply<'_>, topology: &Topology) {
         reply.bulk(b"nodes");
         let replicas = topology.replicas_of(primary);
         reply.array(1 + replicas.len());
-        shard_node(reply, &topology.nodes[primary], "master");
+        shard_node(reply, topology, primary, "master");
         for replica in replicas {
-            shard_node(reply, &topology.nodes[replica], "replica");
+            shard_node(reply, topology, replica, "replica");
         }
     }
 }
 
-fn shard_node(reply: &mut Reply<'_>, node: &TopologyNode, role: &str) {
+fn shard_node(reply: &mut Reply<'_>, topology: &Topology, index: usize, role: &str) {
+    let node = &topology.nodes[index];
     reply.map(7);
     reply.bulk(b"id");
     reply.bulk(node.id.as_bytes());
-    reply.bulk(b"port");
+    reply.bulk(if topology.has_tls {
+        b"tls-port"
+    } else {
+        b"port"
+    });
     reply.integer(node.port.into());
     for name in ["ip", "endpoint"] {
         reply.bulk(name.as_bytes());

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::TopologyRange;
+use crate::topology::TopologyNode;
 use brickyard_routing::SlotRange;
 
 fn node(id: &str, host: &str, port: u16) -> TopologyNode {
@@ -35,6 +36,7 @@ fn two() -> Topology {
             node(SECOND, "127.0.0.1", 17_722),
         ],
         ranges: vec![range(0, 8_192, 1, &[0]), range(8_192, 16_384, 2, &[])],
+        has_tls: false,
     }
 }
 
@@ -52,6 +54,7 @@ fn gaps() -> Topology {
             range(7, 8, 0, &[]),
             range(9, 16_384, 0, &[]),
         ],
+        has_tls: false,
     }
 }
 
@@ -138,4 +141,24 @@ fn myself_is_who_answers() {
         let line = text.lines().find(|line| line.contains("myself,"));
         assert!(line.unwrap().starts_with(&node.id), "{text}");
     }
+}
+
+#[test]
+fn shards_say_which_ports_speak_tls() {
+    let plain = TopologyReplies::new(&two(), 1);
+    let secure = Topology {
+        has_tls: true,
+        ..two()
+    };
+    let secure = TopologyReplies::new(&secure, 1);
+    let text = |replies: &TopologyReplies| {
+        String::from_utf8_lossy(replies.shards(Protocol::Resp2)).into_owned()
+    };
+    let expected = text(&plain).replace("$4\r\nport\r\n", "$8\r\ntls-port\r\n");
+    assert_ne!(expected, text(&plain));
+    assert_eq!(text(&secure), expected);
+    // The other replies name ports without saying what they speak.
+    let protocol = Protocol::Resp2;
+    assert_eq!(secure.slots(protocol), plain.slots(protocol));
+    assert_eq!(secure.nodes(protocol), plain.nodes(protocol));
 }

@@ -12,7 +12,7 @@ fn member(node: u32, brick: u32) -> Member {
 }
 
 fn topology(catalog: &Catalog, table: &str) -> Topology {
-    Topology::of(catalog, &catalog.table(table).unwrap().map)
+    Topology::of(catalog, &catalog.table(table).unwrap().map, false)
 }
 
 #[test]

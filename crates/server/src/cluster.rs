@@ -32,6 +32,7 @@ pub(crate) use storage::{Directory, Stored, directory_of, found, load_kept, open
 
 use crate::config::HostPort;
 use crate::control::Notices;
+use crate::tls::Current;
 use crate::{clock, random};
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
 use brickyard_node::{First, discovery};
@@ -55,8 +56,8 @@ pub(crate) struct Setup {
     pub(crate) registration: Registration,
     /// The port for nodes; none: this node is a cluster of its own.
     pub(crate) listener: Option<TcpListener>,
-    /// What connections between nodes go by; none: they are plain.
-    pub(crate) tls: Option<NodeSide>,
+    /// What connections between nodes go by.
+    pub(crate) tls: Current<NodeSide>,
     /// Where nodes of a cluster may be found.
     pub(crate) seeds: Vec<HostPort>,
     pub(crate) expect: u32,

@@ -337,3 +337,24 @@ fn what_a_cluster_cannot_be_like_is_refused() {
     );
     assert_eq!(loaded.expect("valid").config.join.0.len(), 2);
 }
+
+#[test]
+fn clients_certificates_come_in_pairs_and_can_stand_for_users() {
+    for (text, missing) in [
+        ("client_cert = \"n.crt\"\n", "client_key"),
+        ("client_key = \"n.key\"\n", "client_cert"),
+        ("client_ca = \"ca.crt\"\n", "client_cert"),
+    ] {
+        let found = problems(text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(found[0].field, missing, "{text}");
+    }
+    let pair = "client_cert = \"n.crt\"\nclient_key = \"n.key\"\n";
+    assert!(load(pair, &[], &[]).is_ok());
+    let public = "listen = \"10.0.0.1:6379\"\npeer_cert = \"n.crt\"\npeer_key = \"n.key\"\npeer_ca = \"ca.crt\"\n";
+    let found = problems(&format!("{public}{pair}"));
+    assert_eq!(found.len(), 1, "a certificate of its own lets anybody in");
+    assert_eq!(found[0].field, "listen");
+    let guarded = format!("{public}{pair}client_ca = \"ca.crt\"\n");
+    assert!(load(&guarded, &[], &[]).is_ok());
+}

@@ -35,10 +35,12 @@ pub(crate) use status::{Opened, Phase, View};
 use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
+use crate::tls::Current;
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::Catalog;
 use brickyard_node::io::Ask;
 use brickyard_node::{ChangeOrigin, ToBrick};
+use brickyard_tls::rustls::ServerConfig;
 use copies::Copies;
 use http_listener::HttpListener;
 use shutdown::Stop;
@@ -67,7 +69,11 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) http: Option<TcpListener>,
+    /// What HTTP's connections go by.
+    pub(crate) http_tls: Current<Arc<ServerConfig>>,
     pub(crate) signals: Signals,
+    /// Has certificates read again.
+    pub(crate) reload: std_mpsc::Sender<()>,
     pub(crate) stop: Stop,
     pub(crate) stop_timeout: Duration,
     pub(crate) cluster: cluster::Setup,
@@ -129,7 +135,9 @@ async fn run(
 ) {
     let Setup {
         http,
+        http_tls,
         signals,
+        reload,
         mut stop,
         stop_timeout,
         cluster,
@@ -144,9 +152,9 @@ async fn run(
         opened: OnceLock::new(),
         copies: copies_seen,
     });
-    let http = http.map(|listener| Http::start(listener, Arc::clone(&view)));
+    let http = http.map(|listener| Http::start(listener, http_tls, Arc::clone(&view)));
     if signals == Signals::Handle {
-        tokio::task::spawn_local(shutdown::handle_signals(stop.stopper()));
+        tokio::task::spawn_local(shutdown::handle_signals(stop.stopper(), reload));
     }
     let notices = Arc::clone(&cluster.notices);
     let patience = cluster.timing.lease * OPENING_LEASES;
@@ -330,7 +338,7 @@ struct Http {
 
 impl Http {
     /// Serves; without a thread for it, the node goes on all the same.
-    fn start(listener: TcpListener, view: Arc<View>) -> Self {
+    fn start(listener: TcpListener, tls: Current<Arc<ServerConfig>>, view: Arc<View>) -> Self {
         let (end, ended) = oneshot::channel::<()>();
         let thread = crate::fatal::spawn("http".to_owned(), move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -339,7 +347,7 @@ impl Http {
             let served = runtime.and_then(|runtime| {
                 runtime.block_on(async {
                     let listener = tokio::net::TcpListener::from_std(listener)?;
-                    let served = axum::serve(HttpListener::new(listener), http::router(view));
+                    let served = axum::serve(HttpListener::new(listener, tls), http::router(view));
                     tokio::select! {
                         served = served.into_future() => served,
                         _ = ended => Ok(()),

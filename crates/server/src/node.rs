@@ -28,7 +28,7 @@ use crate::control::{self, Control, Notices, Signals, Stopper};
 use crate::disk::IdleThread;
 use crate::listener::Reserved;
 use crate::random;
-use crate::tls;
+use crate::tls::{self, Reloader};
 use assembly::{Assembled, Assembly};
 use brickyard_store::OsDisk;
 use data::Data;
@@ -45,6 +45,7 @@ pub struct RunningNode {
     bricks: Vec<JoinHandle<()>>,
     idle: IdleThread<OsDisk>,
     control: JoinHandle<()>,
+    certificates: Reloader,
     ended: tokio::sync::oneshot::Sender<()>,
     serving: std_mpsc::Receiver<()>,
     data: Data,
@@ -58,7 +59,8 @@ impl RunningNode {
     /// # Errors
     /// [`StartError`]: nothing is left running.
     pub fn start(config: &Config, signals: Signals) -> Result<Self, StartError> {
-        let tls = tls::node_side(config)?;
+        let (certificates, sources) = tls::certificates(config)?;
+        let reloader = Reloader::start(sources).map_err(StartError::Thread)?;
         let mut data = Data::open(config)?;
         let ports = reserve(config, data.bricks())?;
         let addresses = ports.addresses.clone();
@@ -74,7 +76,9 @@ impl RunningNode {
         };
         let setup = control::Setup {
             http: listen(ports.http, AddressUse::Http, addresses.http)?,
+            http_tls: certificates.http,
             signals,
+            reload: reloader.waker(),
             stop,
             stop_timeout: config.stop_timeout,
             cluster_view: cluster_view_seen.clone(),
@@ -85,7 +89,7 @@ impl RunningNode {
                 directory: cluster::directory_of(&data.directory),
                 registration,
                 listener: listen(ports.peer, AddressUse::Peer, addresses.peer)?,
-                tls,
+                tls: certificates.peers,
                 seeds: config.join.0.iter().map(|it| config.peer_of(it)).collect(),
                 expect: config.expect,
                 attributes: data::default_attributes(config),
@@ -125,6 +129,7 @@ impl RunningNode {
                     first,
                     node: ports.node,
                     bricks: ports.bricks,
+                    clients_tls: certificates.clients,
                     addresses: &addresses,
                     notices: &notices,
                 };
@@ -152,6 +157,7 @@ impl RunningNode {
             bricks,
             idle,
             control,
+            certificates: reloader,
             ended,
             serving,
             data,
@@ -199,6 +205,7 @@ impl RunningNode {
             bricks,
             idle,
             control,
+            certificates,
             ended,
             serving: _,
             data,
@@ -210,6 +217,7 @@ impl RunningNode {
         drop(idle.finish().join());
         drop(ended);
         drop(control.join());
+        certificates.finish();
         drop(data);
         tracing::info!("stopped");
     }

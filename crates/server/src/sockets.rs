@@ -10,17 +10,20 @@
 //!   turn makes no `epoll_ctl` call.
 //! - A socket that may still have bytes is latched as readable: an edge is never forgotten.
 //! - Whether a socket has TLS is asked once a call; one that has takes its own way (`secure`) and none of it is in a ring's batch.
+//! - A turn goes on with a few handshakes only (each takes as long as hundreds of requests), and one that takes too long is ended.
 
 mod secure;
 
 use crate::ring::{CALLS_MAX, Ring};
 use brickyard_node::io::{Receive, ReceiveOutcome, Sent};
 use brickyard_tls::Session;
+use brickyard_types::Instant;
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd as _;
 
@@ -42,6 +45,10 @@ struct Socket {
     stream: TcpStream,
     /// Its TLS, if it has it.
     session: Option<Box<Session>>,
+    /// Until when its handshake may take, as long as it is not over.
+    handshake_until: Option<Instant>,
+    /// It took longer.
+    is_late: bool,
     /// There may be bytes to receive.
     is_readable: bool,
     /// The other side closed: read until the end, since no further edge will come.
@@ -93,6 +100,10 @@ pub(crate) struct Sockets {
     writable: Vec<u32>,
     /// What came by a socket under TLS, until it is decrypted in the same call.
     encrypted: Vec<u8>,
+    /// Handshakes in the order in which they began, some of which are over.
+    handshakes: VecDeque<(Instant, u32)>,
+    /// Further handshakes that this turn goes on with.
+    handshakes_left: usize,
 }
 
 impl Sockets {
@@ -128,6 +139,8 @@ impl Sockets {
         self.sockets[index] = Some(Socket {
             stream,
             session,
+            handshake_until: None,
+            is_late: false,
             is_readable,
             is_ending: false,
             is_listed: false,
@@ -193,6 +206,7 @@ impl Sockets {
 
     /// Moves the connections to receive from now to the end of `out`.
     pub(crate) fn take_readable<Id>(&mut self, out: &mut Vec<Id>, name: impl Fn(u32) -> Id) {
+        self.handshakes_left = secure::HANDSHAKES_A_TURN;
         for id in self.readable.drain(..) {
             if let Some(Some(socket)) = self.sockets.get_mut(id as usize) {
                 socket.is_listed = false;

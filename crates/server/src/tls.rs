@@ -1,28 +1,72 @@
 //! TLS as this node has it: the certificates that its configuration names, and sockets that may have it.
 //!
-//! In:  a configuration. Out: what the connections between nodes go by.
+//! In:  a configuration. Out: what connections go by at the moment, each kind its own.
 //!
 //! Not here: who is believed (`brickyard_tls`), when TLS must be there (`config`).
 
 mod peer_socket;
+mod reload;
 
 pub(crate) use peer_socket::{LoopSocket, NoTls, PeerSocket};
+pub(crate) use reload::{Current, Reloader};
 
 use crate::config::Fields;
-use brickyard_tls::{IdentityFiles, NodeSide, TlsError};
-use std::path::Path;
+use brickyard_tls::rustls::ServerConfig;
+use brickyard_tls::{IdentityFiles, NodeSide, TlsError, client_port};
+use reload::Sources;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// What connections between nodes go by; `None`: they are plain.
+/// What each kind of connections goes by.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificates {
+    /// Between nodes.
+    pub(crate) peers: Current<NodeSide>,
+    /// At the node port and the bricks'.
+    pub(crate) clients: Current<Arc<ServerConfig>>,
+    /// At the port of HTTP.
+    pub(crate) http: Current<Arc<ServerConfig>>,
+}
+
+/// Reads the certificates, and has them read again when their files change.
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be.
-pub(crate) fn node_side(config: &Fields) -> Result<Option<NodeSide>, TlsError> {
-    if config.peer_cert.is_empty() {
-        return Ok(None);
-    }
-    let files = IdentityFiles {
-        certificate: config.peer_cert.clone().into(),
-        key: config.peer_key.clone().into(),
+pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), TlsError> {
+    let mut sources = Sources::default();
+    let peers = identity(&config.peer_cert, &config.peer_key);
+    let peers = peers.map(|files| {
+        let authority = PathBuf::from(&config.peer_ca);
+        let paths = files.paths().chain([authority.as_path()]);
+        let paths = paths.map(Path::to_owned).collect();
+        let read = move || NodeSide::read(&files, &authority);
+        sources.watch("between nodes", paths, read)
+    });
+    let clients = identity(&config.client_cert, &config.client_key);
+    let clients_authority = Some(&config.client_ca).filter(|path| !path.is_empty());
+    let clients_authority = clients_authority.map(PathBuf::from);
+    let http = clients.clone().map(|files| {
+        let paths = files.paths().map(Path::to_owned).collect();
+        // Whoever asks for health and metrics has no certificate, as it had no password.
+        sources.watch("at HTTP's port", paths, move || client_port(&files, None))
+    });
+    let clients = clients.map(|files| {
+        let paths = files.paths().chain(clients_authority.as_deref());
+        let paths = paths.map(Path::to_owned).collect();
+        let read = move || client_port(&files, clients_authority.as_deref());
+        sources.watch("of clients", paths, read)
+    });
+    let certificates = Certificates {
+        peers: Current::new(peers.transpose()?),
+        clients: Current::new(clients.transpose()?),
+        http: Current::new(http.transpose()?),
     };
-    NodeSide::read(&files, Path::new(&config.peer_ca)).map(Some)
+    Ok((certificates, sources))
+}
+
+fn identity(certificate: &str, key: &str) -> Option<IdentityFiles> {
+    (!certificate.is_empty()).then(|| IdentityFiles {
+        certificate: certificate.into(),
+        key: key.into(),
+    })
 }

@@ -414,6 +414,7 @@ fn shared(
         address: NodeAddress {
             host: registration.addresses.host.clone(),
             port: registration.addresses.port,
+            has_tls: false,
             bricks: bricks
                 .map(|(member, port)| BrickAddress {
                     id: brick_name(catalog.cluster(), member),

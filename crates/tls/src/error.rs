@@ -60,6 +60,16 @@ pub fn explain(error: &Error) -> String {
     }
 }
 
+/// An error of input or output, in the same words where TLS is the cause.
+#[must_use]
+pub fn in_words(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|it| it.downcast_ref::<Error>());
+    match cause.map(explain) {
+        Some(words) => io::Error::new(error.kind(), words),
+        None => error,
+    }
+}
+
 fn explain_certificate(error: &CertificateError) -> String {
     match error {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

@@ -6,6 +6,7 @@ use crate::TlsError;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 /// A certificate, what it hangs on, and the key to it.
@@ -25,6 +26,11 @@ pub(crate) struct Identity {
 }
 
 impl IdentityFiles {
+    /// Both.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        [self.certificate.as_path(), self.key.as_path()].into_iter()
+    }
+
     pub(crate) fn read(&self) -> Result<Identity, TlsError> {
         let chain = certificates(&self.certificate)?;
         let key = PrivateKeyDer::from_pem_slice(&bytes(&self.key)?);
@@ -60,6 +66,15 @@ pub(crate) fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
         })?;
     }
     Ok(store)
+}
+
+/// Tells what is in the files now from what was in them before; a file that cannot be read counts as one that is not there.
+pub fn fingerprint<'a>(paths: impl IntoIterator<Item = &'a Path>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for path in paths {
+        std::fs::read(path).ok().hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -6,6 +6,7 @@
 //! ```text
 //!  authority ── issues ──▶ certificates of the role node, or client
 //!  node  ◀─ peers ─▶ node          both show a node's certificate of the cluster's authority
+//!  client ── dialer ──▶ clients    the node shows one that has its name; the client, if it is asked
 //! ```
 //! Invariants:
 //! - Between nodes nothing is believed but the cluster's own authority, and of its certificates only a node's.
@@ -14,14 +15,18 @@
 //! Not here: sockets, when files are read again (`server`), what users may do (`brick`).
 
 mod authority;
+mod clients;
+mod dialer;
 mod error;
 mod files;
 mod peers;
 mod session;
 
 pub use authority::{Authority, CertificateRequest, CertificateRole, Issued};
-pub use error::{TlsError, explain};
-pub use files::IdentityFiles;
+pub use clients::client_port;
+pub use dialer::{Dialer, DialerFiles};
+pub use error::{TlsError, explain, in_words};
+pub use files::{IdentityFiles, fingerprint};
 pub use peers::{NodeSide, node_name};
 pub use session::Session;
 

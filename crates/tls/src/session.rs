@@ -4,18 +4,25 @@
 //!
 //! Invariants:
 //! - Plain bytes that came are all passed on at once; nothing of them stays here.
+//! - Before the handshake is over nothing is passed on, and no more than [`HANDSHAKE_BYTES`] are taken.
 //! - At most [`OUTPUT_BYTES`] and a record of what is to be sent wait here for a socket that takes nothing.
 
-use rustls::{Connection, Error};
+use rustls::{Connection, Error, ServerConfig, ServerConnection};
 use std::io::{self, BufRead as _, Write};
+use std::sync::Arc;
 
 /// Bytes that wait for the socket until no more are taken.
 const OUTPUT_BYTES: usize = 64 << 10;
+
+/// Bytes that a handshake may take, with what comes in one piece with its end: chains of certificates have some kilobytes.
+const HANDSHAKE_BYTES: usize = 128 << 10;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Session {
     connection: Connection,
+    /// Of [`HANDSHAKE_BYTES`].
+    handshake_left: usize,
     /// The other end has said that it will send no more.
     has_ended: bool,
 }
@@ -27,12 +34,22 @@ impl Session {
         connection.set_buffer_limit(Some(OUTPUT_BYTES));
         Self {
             connection,
+            handshake_left: HANDSHAKE_BYTES,
             has_ended: false,
         }
     }
 
+    /// The end that is asked, of a new connection.
+    ///
+    /// # Errors
+    /// The library refuses the configuration.
+    pub fn accept(config: Arc<ServerConfig>) -> Result<Self, Error> {
+        Ok(Self::new(ServerConnection::new(config)?.into()))
+    }
+
     /// Whether nothing may be sent yet.
-    fn is_handshaking(&self) -> bool {
+    #[must_use]
+    pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
@@ -48,6 +65,11 @@ impl Session {
     /// It is not what may come: the connection is to be closed, when what [`Self::send_to`] has was sent.
     pub fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), Error> {
         self.take_plain(plain);
+        if self.is_handshaking() {
+            let left = self.handshake_left.checked_sub(bytes.len());
+            self.handshake_left =
+                left.ok_or_else(|| Error::General("its handshake is too long".to_owned()))?;
+        }
         while !bytes.is_empty() && !self.has_ended {
             // It takes some kilobytes at a time, and no more before what it has was taken off.
             let taken = self.connection.read_tls(&mut bytes);

@@ -99,10 +99,11 @@ pub(crate) fn tell_map_watchers(clients: &mut Clients, version: CatalogVersion) 
 fn topology(core: &mut Core, table: usize) -> Result<&TopologyReplies, ErrorReply> {
     let (version, myself) = (core.tables.catalog().version(), core.member());
     let catalog = Arc::clone(core.tables.catalog());
+    let has_tls = core.shared.address.has_tls;
     let state = core.table_mut(table).ok_or_else(dropped_table)?;
     let rendered = state.topology.take().filter(|(it, _)| *it == version);
     let rendered = rendered.unwrap_or_else(|| {
-        let topology = Topology::of(&catalog, &state.map);
+        let topology = Topology::of(&catalog, &state.map, has_tls);
         let myself = topology.index_of(myself).unwrap_or(0);
         (version, TopologyReplies::new(&topology, myself))
     });

@@ -162,6 +162,8 @@ fn all(
 ) -> Vec<(&'static str, String)> {
     let settings = &shared.settings;
     let number = |value: &AtomicU64| Settings::load(value).to_string();
+    // Redis's 0 is a port that is not there: ours speaks the one or the other.
+    let port_if = |is: bool| if is { shared.address.port } else { 0 }.to_string();
     let yes_no = |is: bool| if is { "yes" } else { "no" }.to_owned();
     vec![
         (
@@ -190,7 +192,7 @@ fn all(
         ("maxmemory", attributes.maxmemory.unwrap_or(0).to_string()),
         ("maxmemory-policy", policy(attributes.evict).to_owned()),
         ("notify-keyspace-events", String::new()),
-        ("port", shared.address.port.to_string()),
+        ("port", port_if(!shared.address.has_tls)),
         (
             "proto-max-bulk-len",
             shared.limits.value_bytes_max.to_string(),
@@ -202,6 +204,7 @@ fn all(
         ),
         ("slowlog-max-len", number(&settings.slowlog_max_len)),
         ("timeout", number(&settings.timeout)),
+        ("tls-port", port_if(shared.address.has_tls)),
     ]
 }
 

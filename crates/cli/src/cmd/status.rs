@@ -6,6 +6,7 @@
 use crate::{
     exit::NOT_WHOLE,
     status::{collect, report::Report, text},
+    tls::TlsArguments,
 };
 use anyhow::Context as _;
 use clap::Args;
@@ -57,6 +58,8 @@ pub(crate) struct Arguments {
     /// Print JSON; with --watch a line a look
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    tls: TlsArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -64,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         watch(arguments)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let report = Report::new(&collect::snapshot(&arguments.http)?);
+    let tls = arguments.tls.dialer()?;
+    let report = Report::new(&collect::snapshot(&arguments.http, tls.as_ref())?);
     let mut output = io::stdout().lock();
     if arguments.json {
         writeln!(output, "{}", serde_json::to_string_pretty(&report)?)?;
@@ -83,9 +87,10 @@ fn watch(arguments: &Arguments) -> anyhow::Result<()> {
     let pause = Duration::try_from_secs_f64(arguments.every.max(0.1))
         .context("--every: choose a number of seconds")?;
     let mut known = arguments.http.clone();
+    let tls = arguments.tls.dialer()?;
     let is_terminal = io::stdout().is_terminal();
     loop {
-        let text = match collect::snapshot(&known) {
+        let text = match collect::snapshot(&known, tls.as_ref()) {
             Ok(snapshot) => {
                 let report = Report::new(&snapshot);
                 let others = report.nodes.iter().filter_map(|node| node.http.clone());

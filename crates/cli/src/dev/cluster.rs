@@ -6,6 +6,7 @@
 //! here is its number in the cluster too.
 
 use super::{
+    certificates,
     node::{Launch, Node, Order, ProcessState},
     place::{Place, State},
     ports::{self, Ports},
@@ -81,7 +82,8 @@ async fn serve(options: &DevOptions) -> anyhow::Result<()> {
     place.keep(&state)?;
     let is_announced = place.announce()?;
     println!("Starting {} nodes ...", ports.len());
-    let cluster = Rc::new(Cluster::new(&place, &state, &ports));
+    let settings = certificates::make(&place.certificates())?;
+    let cluster = Rc::new(Cluster::new(&place, &state, &ports, &settings));
     let started = tokio::select! {
         started = cluster.start() => Some(started),
         () = signals.next() => None,
@@ -187,7 +189,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    fn new(place: &Place, state: &State, ports: &[Ports]) -> Self {
+    fn new(place: &Place, state: &State, ports: &[Ports], settings: &[String]) -> Self {
         let host = "127.0.0.1";
         let all: Vec<String> = ports
             .iter()
@@ -205,7 +207,7 @@ impl Cluster {
                 log: place.log(number),
                 join: if founds { Vec::new() } else { all.clone() },
                 network: None,
-                settings: &[],
+                settings: settings.to_vec(),
             }
         };
         let launches = ports.iter().enumerate().map(launch);
@@ -311,7 +313,7 @@ pub(crate) async fn serving(node: &Node) -> anyhow::Result<()> {
 /// Asks a node over HTTP.
 pub(crate) async fn ask(launch: &Launch, path: &'static str) -> anyhow::Result<http::Answer> {
     let address = launch.http_address();
-    spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT)).await?
+    spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT, None)).await?
 }
 
 /// Gives the default table so many copies, and waits until they are there, and evenly.

@@ -62,7 +62,7 @@ fn greeting_names_every_address_and_where_to_go_on() {
             log: place.log(number),
             join: Vec::new(),
             network: None,
-            settings: &[],
+            settings: Vec::new(),
         })
         .collect();
     let launches: Vec<&Launch> = launches.iter().collect();

@@ -33,7 +33,7 @@ pub(crate) struct Launch {
     /// Where the nodes have a network that can be cut.
     pub(crate) network: Option<Rc<Network>>,
     /// Further arguments of `brickyard server`.
-    pub(crate) settings: &'static [&'static str],
+    pub(crate) settings: Vec<String>,
 }
 
 /// What can be asked for.
@@ -243,7 +243,7 @@ impl Launch {
         if !self.join.is_empty() {
             command.args(["--join", &self.join.join(",")]);
         }
-        command.args(self.settings);
+        command.args(&self.settings);
         if self.network.is_some() {
             // There is no user, and the address is not loopback; it is nobody else's, though.
             command.arg("--insecure");

@@ -5,6 +5,7 @@
 //! DIR/dev.sock        where kill, stop and start are asked for
 //! DIR/node0/          a node's data directory
 //! DIR/logs/node0.log  its log
+//! DIR/certificates/   by which the nodes know one another
 //! ```
 //! A file of the user's own, `dev` in the run-time folder, names the directory of the cluster that runs.
 
@@ -113,6 +114,10 @@ impl Place {
 
     pub(crate) fn data(&self, node: usize) -> PathBuf {
         self.path.join(format!("node{node}"))
+    }
+
+    pub(super) fn certificates(&self) -> PathBuf {
+        self.path.join("certificates")
     }
 
     pub(crate) fn logs(&self) -> PathBuf {

@@ -182,6 +182,7 @@ impl Options {
         ClientOptions {
             user: self.target.user.clone(),
             password: self.target.password.clone(),
+            tls: self.target.tls.clone(),
             connections_per_brick: self.connections,
             deadline: self.patience.clamp(Duration::from_millis(1), ATTEMPT),
             ..ClientOptions::new(first.chain(self.others.iter().cloned()))

@@ -5,6 +5,7 @@
 use super::node_status::{Entry, NodeStatus};
 use crate::http;
 use anyhow::{Context, bail};
+use brickyard_tls::Dialer;
 use std::{collections::BTreeMap, thread, time::Duration};
 
 /// How long a node may take to answer. What it says is in its memory.
@@ -25,11 +26,14 @@ pub(crate) struct ClusterSnapshot {
 }
 
 /// Asks the first of these addresses that answers, and then every node that it names.
-pub(crate) fn snapshot(addresses: &[String]) -> anyhow::Result<ClusterSnapshot> {
+pub(crate) fn snapshot(
+    addresses: &[String],
+    tls: Option<&Dialer>,
+) -> anyhow::Result<ClusterSnapshot> {
     let mut refusals = Vec::new();
     for address in addresses {
-        match ask(address) {
-            Ok(node_status) => return Ok(snapshot_from(address, node_status)),
+        match ask(address, tls) {
+            Ok(node_status) => return Ok(snapshot_from(address, node_status, tls)),
             Err(error) => refusals.push(format!("{error:#}")),
         }
     }
@@ -39,16 +43,17 @@ pub(crate) fn snapshot(addresses: &[String]) -> anyhow::Result<ClusterSnapshot> 
     )
 }
 
-fn ask(address: &str) -> anyhow::Result<NodeStatus> {
-    let answer = http::get(address, "/status", ANSWER_LIMIT)?;
+fn ask(address: &str, tls: Option<&Dialer>) -> anyhow::Result<NodeStatus> {
+    let answer = http::get(address, "/status", ANSWER_LIMIT, tls)?;
+    let url = http::url(address, "/status", tls);
     if answer.status != 200 {
-        bail!("http://{address}/status answered {}", answer.status);
+        bail!("{url} answered {}", answer.status);
     }
     serde_json::from_slice(&answer.body)
-        .with_context(|| format!("http://{address}/status is not what a node of this version says"))
+        .with_context(|| format!("{url} is not what a node of this version says"))
 }
 
-fn snapshot_from(asked: &str, first: NodeStatus) -> ClusterSnapshot {
+fn snapshot_from(asked: &str, first: NodeStatus, tls: Option<&Dialer>) -> ClusterSnapshot {
     let me = first.membership.node;
     let others: Vec<&Entry> = first
         .nodes
@@ -62,7 +67,8 @@ fn snapshot_from(asked: &str, first: NodeStatus) -> ClusterSnapshot {
                 .iter()
                 .filter_map(|node| {
                     let address = join(&node.host, node.http_port?);
-                    let answer = scope.spawn(move || ask(&address).map_err(|it| format!("{it:#}")));
+                    let answer =
+                        scope.spawn(move || ask(&address, tls).map_err(|it| format!("{it:#}")));
                     Some((node.node, answer))
                 })
                 .collect();

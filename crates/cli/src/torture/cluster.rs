@@ -81,7 +81,7 @@ impl Cluster {
                 log: dir.join(format!("node{number}.log")),
                 join,
                 network: network.clone(),
-                settings: settings(number),
+                settings: settings(number).iter().map(ToString::to_string).collect(),
             });
             order(&node, Order::Start).await?;
             serving(&node).await?;

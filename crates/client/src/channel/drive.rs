@@ -5,7 +5,7 @@
 //! Invariant: whatever ends the task, each call that it had is told what became of it: written wholly and not
 //! answered is *lost*, anything less was *not sent*.
 
-use super::Shared;
+use super::{Shared, socket::Socket};
 use crate::{
     call::{Call, Calls},
     connection::{Answer, Connection, Expired, GreetingStep, Incoming, Request},
@@ -17,14 +17,12 @@ use brickyard_wire::Value;
 use std::{
     fmt::Display,
     future::Future,
-    io,
     pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
 use tokio::{
     io::Interest,
-    net::TcpStream,
     time::{sleep_until, timeout},
 };
 
@@ -146,7 +144,7 @@ impl Drop for Running {
 pub(super) async fn run(mut running: Running) {
     let shared = Arc::clone(&running.shared);
     let opened = watched(&shared, open(&shared)).await;
-    let (stream, connection) = match opened {
+    let (socket, connection) = match opened {
         Ok(opened) => opened,
         Err(failure) => {
             let mut inbox = shared.inbox();
@@ -164,7 +162,7 @@ pub(super) async fn run(mut running: Running) {
     let mut drive = Drive {
         shared: &shared,
         running: &mut running,
-        stream,
+        socket,
         connection,
         arrived: Calls::new(),
     };
@@ -213,22 +211,21 @@ async fn watched<T>(shared: &Shared, work: impl Future<Output = T>) -> T {
 }
 
 /// Connects and greets.
-async fn open(shared: &Shared) -> Result<(TcpStream, Connection<Item>), AttemptFailure> {
+async fn open(shared: &Shared) -> Result<(Socket, Connection<Item>), AttemptFailure> {
     let address = &shared.peer.address;
     let not_sent = |why: &dyn Display| AttemptFailure::NotSent(format!("{address}: {why}"));
     let begin = Instant::now();
     let limit = shared.setting.connect_timeout;
     let opened = timeout(limit, async {
-        let stream = TcpStream::connect(address)
+        let mut socket = Socket::connect(address, shared.setting.tls.as_ref())
             .await
             .map_err(|it| not_sent(&it))?;
-        stream.set_nodelay(true).map_err(|it| not_sent(&it))?;
         let greeted_at = Instant::now();
         let mut connection = Connection::new(shared.setting.reply_limits, shared.silence_limit());
-        greet(shared, &stream, &mut connection, begin + limit).await?;
+        greet(shared, &mut socket, &mut connection, begin + limit).await?;
         shared.peer.note_greeting(greeted_at.elapsed());
         connection.set_silence_limit(shared.silence_limit());
-        Ok((stream, connection))
+        Ok((socket, connection))
     });
     let late = || not_sent(&format_args!("it was not ready within {limit:?}"));
     opened.await.unwrap_or_else(|_| Err(late()))
@@ -236,7 +233,7 @@ async fn open(shared: &Shared) -> Result<(TcpStream, Connection<Item>), AttemptF
 
 async fn greet(
     shared: &Shared,
-    stream: &TcpStream,
+    socket: &mut Socket,
     connection: &mut Connection<Item>,
     deadline: Instant,
 ) -> Result<(), AttemptFailure> {
@@ -248,9 +245,15 @@ async fn greet(
     }
     let mut refusal = None;
     while !connection.is_idle() {
-        write(stream, connection).map_err(|it| not_sent(&it))?;
-        stream.readable().await.map_err(|it| not_sent(&it))?;
-        let end = read(stream, connection, Instant::now());
+        let interest = match socket.write(connection).map_err(|it| not_sent(&it))? {
+            true => Interest::READABLE,
+            false => Interest::READABLE | Interest::WRITABLE,
+        };
+        let ready = socket.ready(interest).await;
+        if !ready.map_err(|it| not_sent(&it))?.is_readable() {
+            continue;
+        }
+        let end = socket.read(connection);
         while let Some(incoming) = connection.poll_reply().map_err(|it| not_sent(&it))? {
             let Incoming::Reply(Some(Item::Greeting(step, ..)), value) = incoming else {
                 continue;
@@ -291,7 +294,7 @@ async fn greet(
 struct Drive<'a> {
     shared: &'a Shared,
     running: &'a mut Running,
-    stream: TcpStream,
+    socket: Socket,
     connection: Connection<Item>,
     /// Calls on their way from the inbox to the connection.
     arrived: Calls,
@@ -307,8 +310,8 @@ impl Drive<'_> {
             // A socket that is always readable must not keep the other tasks from running.
             tokio::task::consume_budget().await;
             self.take_calls();
-            let is_written =
-                write(&self.stream, &mut self.connection).map_err(|error| error.to_string())?;
+            let is_written = self.socket.write(&mut self.connection);
+            let is_written = is_written.map_err(|error| error.to_string())?;
             if self.is_over() {
                 return Ok(());
             }
@@ -332,7 +335,7 @@ impl Drive<'_> {
                     alarm.as_mut().reset(far.into());
                     self.give_up_late()?;
                 }
-                ready = self.stream.ready(interest) => {
+                ready = self.socket.ready(interest) => {
                     if ready.map_err(|error| error.to_string())?.is_readable() {
                         self.receive()?;
                     }
@@ -374,7 +377,7 @@ impl Drive<'_> {
     }
 
     fn receive(&mut self) -> Result<(), String> {
-        let end = read(&self.stream, &mut self.connection, Instant::now());
+        let end = self.socket.read(&mut self.connection);
         if end.is_ok() {
             self.shared.peer.set_up();
         }
@@ -436,44 +439,5 @@ impl Drive<'_> {
             return Err("it has been silent for a whole deadline".to_owned());
         }
         Ok(())
-    }
-}
-
-/// Writes what can be written; whether that was all.
-fn write(stream: &TcpStream, connection: &mut Connection<Item>) -> io::Result<bool> {
-    loop {
-        let output = connection.poll_output(Instant::now());
-        if output.is_empty() {
-            return Ok(true);
-        }
-        match stream.try_write(output) {
-            Ok(count) => connection.on_written(count),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Reads once. What was read is in the connection also if this fails.
-fn read(stream: &TcpStream, connection: &mut Connection<Item>, now: Instant) -> io::Result<()> {
-    match stream.try_read(connection.input_space()) {
-        Ok(0) => Err(io::Error::new(
-            io::ErrorKind::UnexpectedEof,
-            "the server closed it",
-        )),
-        Ok(count) => {
-            connection.on_received(count, now);
-            Ok(())
-        }
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-            ) =>
-        {
-            Ok(())
-        }
-        Err(error) => Err(error),
     }
 }

@@ -15,6 +15,7 @@
 //!   and then one call alone finds out.
 
 mod drive;
+mod socket;
 
 use crate::{
     call::{Call, Calls},

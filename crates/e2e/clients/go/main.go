@@ -3,6 +3,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +27,27 @@ type session struct {
 }
 
 func newSession(seeds []string) *session {
-	return &session{client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: seeds})}
+	options := redis.ClusterOptions{Addrs: seeds, TLSConfig: tlsConfig()}
+	return &session{client: redis.NewClusterClient(&options)}
+}
+
+// tlsConfig is there if the test names certificates.
+func tlsConfig() *tls.Config {
+	authority := os.Getenv("WORKLOAD_CA")
+	if authority == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(authority)
+	if err != nil {
+		fail("%v", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	pair, err := tls.LoadX509KeyPair(os.Getenv("WORKLOAD_CERT"), os.Getenv("WORKLOAD_KEY"))
+	if err != nil {
+		fail("%v", err)
+	}
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
 }
 
 // call asks again until there is an answer; that a key is not there is one.

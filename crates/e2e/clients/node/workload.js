@@ -8,10 +8,18 @@ const PATIENCE_MS = 60_000;
 const COUNTERS = 10;
 const DELETED_AFTER = 20;
 
+// Under TLS, if the test names certificates.
+function tlsOptions() {
+  const authority = process.env.WORKLOAD_CA;
+  if (!authority) return {};
+  const [ca, cert, key] = [authority, process.env.WORKLOAD_CERT, process.env.WORKLOAD_KEY].map((path) => fs.readFileSync(path));
+  return { tls: { ca, cert, key } };
+}
+
 class Session {
   constructor(seeds) {
     this.failures = 0;
-    this.client = new Cluster(seeds);
+    this.client = new Cluster(seeds, { redisOptions: tlsOptions() });
     // Without a listener it complains about every lost connection by itself.
     this.client.on("error", () => {});
   }

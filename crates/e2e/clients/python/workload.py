@@ -20,6 +20,19 @@ DELETED_AFTER = 20
 T = TypeVar("T")
 
 
+def tls_options() -> dict[str, object]:
+    """Under TLS, if the test names certificates."""
+    authority = os.environ.get("WORKLOAD_CA")
+    if authority is None:
+        return {}
+    return {
+        "ssl": True,
+        "ssl_ca_certs": authority,
+        "ssl_certfile": os.environ["WORKLOAD_CERT"],
+        "ssl_keyfile": os.environ["WORKLOAD_KEY"],
+    }
+
+
 class Session:
     """A client that is asked again when it fails."""
 
@@ -31,12 +44,13 @@ class Session:
 
     def connected(self) -> "redis.RedisCluster | redis.Redis":
         if self.client is None:
+            tls = tls_options()
             if self.kind == "cluster":
                 nodes = [ClusterNode(host, port) for host, port in self.seeds]
-                self.client = redis.RedisCluster(startup_nodes=nodes)
+                self.client = redis.RedisCluster(startup_nodes=nodes, **tls)
             else:
                 host, port = self.seeds[self.attempt % len(self.seeds)]
-                self.client = redis.Redis(host=host, port=port)
+                self.client = redis.Redis(host=host, port=port, **tls)
         return self.client
 
     def call(self, request: "Callable[[redis.RedisCluster | redis.Redis], T]") -> T:

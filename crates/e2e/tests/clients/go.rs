@@ -1,24 +1,20 @@
 //! go-redis.
 
-use crate::kill::survives_a_kill;
+use crate::kill::{survives_a_kill, survives_a_kill_under_tls};
 use brickyard_e2e::process::run;
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// A cold cache makes Go compile its standard library.
 const BUILD_PATIENCE: Duration = Duration::from_secs(400);
 
-#[test]
-fn go_redis_survives_a_node_kill() {
+/// The workload, built into the folder.
+fn workload(folder: &TempDir) -> Option<Command> {
     let client = Language::Go;
-    let Some(fetched) = client.fetched() else {
-        return;
-    };
-    let Some(go) = stock::runtime("go", client) else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
+    let fetched = client.fetched()?;
+    let go = stock::runtime("go", client)?;
     let program = folder.path().join("workload");
     let mut build = Command::new(go);
     build
@@ -31,5 +27,21 @@ fn go_redis_survives_a_node_kill() {
         .env("GOPROXY", "off");
     let built = run(&mut build, b"", BUILD_PATIENCE).expect("go ends");
     assert!(built.status.success(), "{}", built.text());
-    survives_a_kill(Command::new(program));
+    Some(Command::new(program))
+}
+
+#[test]
+fn go_redis_survives_a_node_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(workload) = workload(&folder) {
+        survives_a_kill(workload);
+    }
+}
+
+#[test]
+fn go_redis_survives_a_node_kill_under_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(workload) = workload(&folder) {
+        survives_a_kill_under_tls(workload);
+    }
 }

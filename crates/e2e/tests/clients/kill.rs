@@ -16,7 +16,10 @@ pub(crate) const VICTIM: usize = 0;
 /// Three nodes whose table `default`, which is what a client has that asks for nothing else, has two replicas, and primaries on
 /// each of them.
 pub(crate) fn replicated_cluster() -> Cluster {
-    let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    replicated(Cluster::start(&[0, 1, 2], 1, &[]))
+}
+
+fn replicated(cluster: Cluster) -> Cluster {
     let altered = try_wait_for(PATIENCE, || {
         let mut client = cluster.try_client(0).ok()?;
         let reply = client.try_call(&["TABLE", "ALTER", "default", "REPLICAS", "2"]);
@@ -55,8 +58,23 @@ pub(crate) fn primaries(slots: &Value) -> BTreeSet<i64> {
 }
 
 /// Runs a workload over a cluster of which a node is killed, and comes back, in the middle of it.
-pub(crate) fn survives_a_kill(mut workload: Command) {
-    let mut cluster = replicated_cluster();
+pub(crate) fn survives_a_kill(workload: Command) {
+    goes_through_a_kill(replicated_cluster(), workload);
+}
+
+/// The same under mutual TLS, between the nodes and with the client.
+pub(crate) fn survives_a_kill_under_tls(mut workload: Command) {
+    let mut cluster = replicated(Cluster::start_secure(&[0, 1, 2], 1, &[]));
+    let certificates = cluster.certificates().expect("it is secure");
+    let [authority, certificate, key] = certificates.client_files();
+    workload
+        .env("WORKLOAD_CA", authority)
+        .env("WORKLOAD_CERT", certificate)
+        .env("WORKLOAD_KEY", key);
+    goes_through_a_kill(cluster, workload);
+}
+
+fn goes_through_a_kill(mut cluster: Cluster, mut workload: Command) {
     let folder = tempfile::tempdir().unwrap();
     let stop = folder.path().join("stop");
     workload.arg(cluster.seeds().join(",")).arg(&stop);

@@ -1,21 +1,30 @@
 //! ioredis.
 
-use crate::kill::survives_a_kill;
+use crate::kill::{survives_a_kill, survives_a_kill_under_tls};
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
-#[test]
-fn ioredis_survives_a_node_kill() {
+fn workload() -> Option<Command> {
     let client = Language::Node;
-    let Some(fetched) = client.fetched() else {
-        return;
-    };
-    let Some(node) = stock::runtime("node", client) else {
-        return;
-    };
+    let fetched = client.fetched()?;
+    let node = stock::runtime("node", client)?;
     let mut workload = Command::new(node);
     workload
         .arg(client.sources().join("workload.js"))
         .env("NODE_PATH", fetched.join("node_modules"));
-    survives_a_kill(workload);
+    Some(workload)
+}
+
+#[test]
+fn ioredis_survives_a_node_kill() {
+    if let Some(workload) = workload() {
+        survives_a_kill(workload);
+    }
+}
+
+#[test]
+fn ioredis_survives_a_node_kill_under_tls() {
+    if let Some(workload) = workload() {
+        survives_a_kill_under_tls(workload);
+    }
 }

@@ -1,6 +1,6 @@
 //! redis-py: its cluster client, and its plain one through the gateway.
 
-use crate::kill::survives_a_kill;
+use crate::kill::{survives_a_kill, survives_a_kill_under_tls};
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
@@ -22,5 +22,19 @@ fn redis_py_cluster_survives_a_node_kill() {
 fn plain_redis_py_survives_a_node_kill() {
     if let Some(workload) = workload("plain") {
         survives_a_kill(workload);
+    }
+}
+
+#[test]
+fn redis_py_cluster_survives_a_node_kill_under_tls() {
+    if let Some(workload) = workload("cluster") {
+        survives_a_kill_under_tls(workload);
+    }
+}
+
+#[test]
+fn plain_redis_py_survives_a_node_kill_under_tls() {
+    if let Some(workload) = workload("plain") {
+        survives_a_kill_under_tls(workload);
     }
 }

@@ -16,6 +16,7 @@ mod link;
 mod offline;
 mod once;
 mod recover;
+mod secure;
 mod split;
 mod survival;
 mod tools;

@@ -9,6 +9,7 @@ use super::{Common, Setup};
 use crate::config::HostPort;
 use crate::control::{Notices, ToLoop};
 use crate::peer::{Arrived, Event, Peers, incoming};
+use crate::tls::Current;
 use brickyard_brick::{ControlRequest, Direction};
 use brickyard_metadata::{Catalog, Change};
 use brickyard_node::peer::{Answer, HandshakeRefused};
@@ -291,7 +292,7 @@ fn stop_renumbered(me: Option<NodeId>, other: NodeId) -> ! {
     ))
 }
 
-fn accept(listener: std::net::TcpListener, tls: Option<NodeSide>, events: mpsc::Sender<Event>) {
+fn accept(listener: std::net::TcpListener, tls: Current<NodeSide>, events: mpsc::Sender<Event>) {
     match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => {
             tokio::task::spawn_local(incoming::accept(listener, tls, events));

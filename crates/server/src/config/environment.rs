@@ -9,7 +9,13 @@ pub const CONFIG_VARIABLE: &str = "BRICKYARD_CONFIG";
 const PREFIX: &str = "BRICKYARD_";
 
 /// Variables of the client subcommands.
-const CLIENT_VARIABLES: [&str; 2] = ["BRICKYARD_USER", "BRICKYARD_PASSWORD"];
+const CLIENT_VARIABLES: [&str; 5] = [
+    "BRICKYARD_USER",
+    "BRICKYARD_PASSWORD",
+    "BRICKYARD_CA",
+    "BRICKYARD_CERT",
+    "BRICKYARD_CERT_KEY",
+];
 
 /// Splits variables into settings and names that start like ours and mean nothing.
 ///

@@ -117,6 +117,15 @@ fields! {
         advertise: String = String::new(), "host name or IP address",
             "What cluster clients are told to connect to. Empty: listen's address. Must be set when \
              listen is 0.0.0.0 or [::], which nobody can connect to.";
+        client_cert: String = String::new(), "path",
+            "PEM file with the certificate that this node shows to clients (`brickyard cert node`, or any whose names are those by which \
+             clients call it). With it and client_key the node port, the bricks' ports and HTTP speak TLS and nothing else; the same \
+             on all nodes, since cluster clients speak it to all or none. Read again when the file changes. Empty: they speak in the clear.";
+        client_key: String = String::new(), "path",
+            "PEM file with the key to client_cert.";
+        client_ca: String = String::new(), "path",
+            "PEM file with the authorities whose certificates clients have to show at the node port and the bricks' ports (`brickyard cert \
+             client`). Empty: none is asked for.";
         insecure: bool = false, "true or false",
             "Allow a listen address that is not loopback without users, and a port for nodes without certificates. Whoever \
              reaches either port may then read, write and drop every table.";

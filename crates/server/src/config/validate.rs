@@ -67,12 +67,13 @@ impl Checker<'_> {
     fn check_network(&mut self) {
         let fields = self.fields;
         let is_public = !fields.listen.ip().is_loopback();
-        if is_public && self.users.is_empty() && !fields.insecure {
+        let is_open = self.users.is_empty() && fields.client_ca.is_empty();
+        if is_public && is_open && !fields.insecure {
             self.refuse(
                 "listen",
                 "that address can be reached from outside and there are no users",
-                "add a [[user]] to the configuration file (`brickyard config hash-password` helps), \
-                 listen on 127.0.0.1, or accept it with insecure = true",
+                "add a [[user]] to the configuration file (`brickyard config hash-password` helps), have clients show \
+                 certificates (client_ca), listen on 127.0.0.1, or accept it with insecure = true",
             );
         }
         if fields.advertise.is_empty() {
@@ -104,8 +105,25 @@ impl Checker<'_> {
         if let HttpListen::At(http) = fields.http {
             self.check_http(http);
         }
+        self.check_client_tls();
         self.check_ports();
         self.at_least("maxclients", fields.maxclients, 1);
+    }
+
+    fn check_client_tls(&mut self) {
+        let fields = self.fields;
+        let (cert, key, ca) = (&fields.client_cert, &fields.client_key, &fields.client_ca);
+        let missing = match (cert.is_empty(), key.is_empty()) {
+            (true, false) => "client_cert",
+            (false, true) => "client_key",
+            (true, true) if !ca.is_empty() => "client_cert",
+            _ => return,
+        };
+        self.refuse(
+            missing,
+            "of client_cert, client_key and client_ca another one is given and this one is not, so that there would be no TLS",
+            "give client_cert and client_key; `brickyard cert node` makes them",
+        );
     }
 
     fn check_http(&mut self, http: SocketAddr) {

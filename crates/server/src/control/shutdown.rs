@@ -3,8 +3,8 @@
 use super::link::{LoopLink, Notices, ToLoop, send_all};
 use std::cell::RefCell;
 use std::process::exit;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -62,13 +62,14 @@ impl Stop {
     }
 }
 
-/// The first signal stops the node gracefully, the second at once.
-pub(crate) async fn handle_signals(stopper: Stopper) {
+/// The first signal that ends stops the node gracefully, the second at once; SIGHUP has certificates read again.
+pub(crate) async fn handle_signals(stopper: Stopper, reload: std_mpsc::Sender<()>) {
     let signals = (
         signal(SignalKind::terminate()),
         signal(SignalKind::interrupt()),
+        signal(SignalKind::hangup()),
     );
-    let (Ok(mut terminate), Ok(mut interrupt)) = signals else {
+    let (Ok(mut terminate), Ok(mut interrupt), Ok(mut hangup)) = signals else {
         tracing::warn!("signals cannot be handled: SIGTERM will kill the node without a drain");
         return;
     };
@@ -76,6 +77,12 @@ pub(crate) async fn handle_signals(stopper: Stopper) {
         let name = tokio::select! {
             _ = terminate.recv() => "SIGTERM",
             _ = interrupt.recv() => "SIGINT",
+            _ = hangup.recv() => {
+                // The thread that does it lives as long as this one.
+                let sent = reload.send(());
+                debug_assert!(sent.is_ok(), "who reads certificates has ended");
+                continue;
+            }
         };
         if stopper.is_stopping() {
             // What was acknowledged is with the operating system; only the last sync is missing.

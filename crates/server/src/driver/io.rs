@@ -8,12 +8,14 @@ use crate::listener::Listener;
 use crate::mesh::Endpoint;
 use crate::ring::Ring;
 use crate::sockets::Sockets;
-use crate::tls::LoopSocket;
+use crate::tls::{Current, LoopSocket};
 use crate::wake::Waker;
 use crate::{clock, fatal};
 use brickyard_brick::{Accepted, ConnectionId, Event, Forward, LinkId, Port};
 use brickyard_node::disk::{AppendOrder, ReadOrder};
 use brickyard_node::io::{self as node, Ask, Io, LoopProgress, Receive, ReceiveOutcome, Sent};
+use brickyard_tls::Session;
+use brickyard_tls::rustls::ServerConfig;
 use brickyard_types::{BrickId, Instant, UnixMillis};
 use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
@@ -46,6 +48,8 @@ pub(crate) struct ClientPorts {
     pub(crate) brick: Option<Listener>,
     /// Connections of the node port that brick 0 handed over.
     pub(crate) handed: Option<Consumer<handout::Accepted>>,
+    /// What new connections go by.
+    pub(crate) tls: Current<Arc<ServerConfig>>,
     /// Clients are accepted; until then they wait in the listeners' queues.
     pub(crate) is_open: bool,
     /// A turn's new connections, kept for its memory.
@@ -146,10 +150,17 @@ impl LoopIo {
                 Token(token) => self.clients.on_edge(token as u32, event),
             }
         }
+        self.clients.end_late_handshakes(clock::now());
     }
 }
 
 impl ClientPorts {
+    /// TLS for a connection that was just accepted, if it is to have it.
+    fn session(&self) -> io::Result<Option<Box<Session>>> {
+        let session = self.tls.now().map(Session::accept).transpose();
+        Ok(session.map_err(io::Error::other)?.map(Box::new))
+    }
+
     fn has_handed(&self) -> bool {
         self.handed.as_ref().is_some_and(|it| !it.is_empty())
     }
@@ -214,13 +225,21 @@ impl node::Ports for LoopIo {
     }
 
     fn insert(&mut self, id: ConnectionId, (stream, _): Self::Connection) -> io::Result<()> {
-        self.clients
-            .insert(self.poll.registry(), id.0, stream, None)
+        let session = self.ports.session()?;
+        let has_session = session.is_some();
+        let registry = self.poll.registry();
+        self.clients.insert(registry, id.0, stream, session)?;
+        if has_session {
+            self.clients.expect_handshake(id.0, clock::now());
+        }
+        Ok(())
     }
 
     fn refuse(&mut self, (mut stream, _): Self::Connection, refusal: &[u8]) {
-        // Best effort: what counts is that the connection is closed.
-        drop(io::Write::write(&mut stream, refusal));
+        // Best effort: what counts is that the connection is closed. Under TLS nothing can be said before the handshake.
+        if self.ports.tls.is_plain() {
+            drop(io::Write::write(&mut stream, refusal));
+        }
     }
 
     fn open_ports(&mut self) {

@@ -13,11 +13,13 @@ use crate::control::{self, Authenticator, Notices, Opened, Running, link};
 use crate::disk::{DiskStats, IdleThread};
 use crate::driver::WAKER;
 use crate::listener::{Listener, Reserved};
+use crate::tls::Current;
 use crate::wake::Waker;
 use crate::{descriptors, fatal, handout, mesh, random};
 use brickyard_node::First;
 use brickyard_node::disk::SyncPace;
 use brickyard_store::OsDisk;
+use brickyard_tls::rustls::ServerConfig;
 use mio::Poll;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::thread::JoinHandle;
@@ -30,6 +32,7 @@ pub(super) struct Assembly<'a> {
     pub(super) first: First,
     pub(super) node: Reserved,
     pub(super) bricks: Vec<Reserved>,
+    pub(super) clients_tls: Current<Arc<ServerConfig>>,
     pub(super) addresses: &'a ListenAddresses,
     pub(super) notices: &'a Arc<Notices>,
 }
@@ -49,6 +52,7 @@ impl Assembly<'_> {
             first,
             node,
             bricks: brick_ports,
+            clients_tls,
             addresses,
             notices,
         } = self;
@@ -136,6 +140,7 @@ impl Assembly<'_> {
             drop(go.send(Ports {
                 node: node_port.take(),
                 brick: brick_port,
+                tls: clients_tls.clone(),
             }));
             bricks.push(handle);
         }

@@ -12,6 +12,7 @@ use crate::listener::Listener;
 use crate::mesh::Endpoint;
 use crate::random;
 use crate::ring::Ring;
+use crate::tls::Current;
 use crate::wake::Waker;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::{BrickConfig, Forward};
@@ -19,6 +20,7 @@ use brickyard_metadata::Catalog;
 use brickyard_node::disk::SyncPace;
 use brickyard_node::recovery::{self, RecoveredBrick};
 use brickyard_store::{self as store, Access, Disk, DiskFile as _, OsDisk};
+use brickyard_tls::rustls::ServerConfig;
 use brickyard_types::{BrickId, Incarnation};
 use mio::Poll;
 use rtrb::Consumer;
@@ -29,6 +31,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 pub(super) struct Ports {
     pub(super) node: Option<(Listener, Handout)>,
     pub(super) brick: Listener,
+    /// What their connections go by.
+    pub(super) tls: Current<Arc<ServerConfig>>,
 }
 
 /// Everything a brick's thread starts with.
@@ -116,6 +120,7 @@ impl BrickThread {
             node: ports.node,
             brick: Some(ports.brick),
             handed: self.handed,
+            tls: ports.tls,
             is_open: false,
             accepted: Vec::new(),
         };

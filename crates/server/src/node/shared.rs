@@ -66,6 +66,7 @@ pub(super) fn shared(
             host: config.advertised_host(),
             port: addresses.node.port(),
             bricks: bricks.collect(),
+            has_tls: !config.client_cert.is_empty(),
         },
         limits: NodeLimits {
             request_deadline: config.write_timeout,

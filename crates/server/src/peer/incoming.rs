@@ -3,7 +3,7 @@
 use super::frame;
 use super::outgoing::{read_all, write_all};
 use super::{Event, Events, SendQueue, Stream};
-use crate::tls::PeerSocket;
+use crate::tls::{Current, PeerSocket};
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{
@@ -35,7 +35,7 @@ pub(crate) struct Arrived {
 }
 
 /// Accepts connections for ever.
-pub(crate) async fn accept(listener: TcpListener, tls: Option<NodeSide>, events: Events) {
+pub(crate) async fn accept(listener: TcpListener, tls: Current<NodeSide>, events: Events) {
     let strangers = Arc::new(Semaphore::new(STRANGERS_MAX));
     for id in 1.. {
         // The semaphore is never closed.
@@ -45,7 +45,7 @@ pub(crate) async fn accept(listener: TcpListener, tls: Option<NodeSide>, events:
         match listener.accept().await {
             Ok((stream, from)) => {
                 let events = events.clone();
-                let tls = tls.clone();
+                let tls = tls.now();
                 tokio::task::spawn_local(async move {
                     let greeted = shake_hands(stream, from, tls.as_ref(), id, &events).await;
                     drop(place);

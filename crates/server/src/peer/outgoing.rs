@@ -3,7 +3,7 @@
 use super::frame;
 use super::{Event, Events, SendQueue};
 use crate::config::HostPort;
-use crate::tls::{NoTls, PeerSocket};
+use crate::tls::{Current, NoTls, PeerSocket};
 use brickyard_metadata::NodeKey;
 use brickyard_node::peer::{
     ANSWER, CONNECT, ConnectionKind, Greeted, HELLO_BYTES_MAX, HandshakeRefused, Introduction,
@@ -39,7 +39,7 @@ struct Dialer {
     expected: Option<NodeKey>,
     introduction: Rc<RefCell<Introduction>>,
     queue: Rc<SendQueue>,
-    tls: Option<NodeSide>,
+    tls: Current<NodeSide>,
     events: Events,
 }
 
@@ -62,7 +62,7 @@ impl Outgoing {
         address: HostPort,
         expected: Option<NodeKey>,
         introduction: Rc<RefCell<Introduction>>,
-        tls: Option<NodeSide>,
+        tls: Current<NodeSide>,
         events: Events,
     ) -> Self {
         let queue = Rc::new(SendQueue::default());
@@ -126,11 +126,17 @@ impl Dialer {
             .borrow()
             .hello(ConnectionKind::Control)
             .frame();
-        let (stream, welcome) =
-            match greet(&self.address, &hello, self.expected, self.tls.as_ref()).await {
-                Ok(greeted) => greeted,
-                Err(ended) => return (ended, false),
-            };
+        let (stream, welcome) = match greet(
+            &self.address,
+            &hello,
+            self.expected,
+            self.tls.now().as_ref(),
+        )
+        .await
+        {
+            Ok(greeted) => greeted,
+            Err(ended) => return (ended, false),
+        };
         self.queue.clear();
         self.tell(Event::Welcomed(self.target.clone(), welcome))
             .await;

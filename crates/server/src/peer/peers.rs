@@ -3,6 +3,7 @@
 use super::outgoing::Outgoing;
 use super::{Arrived, Event, Events, SendQueue};
 use crate::config::HostPort;
+use crate::tls::Current;
 use brickyard_metadata::{Catalog, NodeKey};
 use brickyard_node::peer::{Answer, ConnectionKind, Contacts, Introduction, Wires};
 use brickyard_node::{Message, Source, Target, Urgency};
@@ -24,14 +25,14 @@ pub(crate) struct Peers {
 struct TaskWires {
     /// For the tasks that dial.
     introduction: Rc<RefCell<Introduction>>,
-    tls: Option<NodeSide>,
+    tls: Current<NodeSide>,
     events: Events,
     dialed: BTreeMap<Target, Outgoing>,
     arrived: BTreeMap<u64, Rc<SendQueue>>,
 }
 
 impl Peers {
-    pub(crate) fn new(introduction: Introduction, tls: Option<NodeSide>, events: Events) -> Self {
+    pub(crate) fn new(introduction: Introduction, tls: Current<NodeSide>, events: Events) -> Self {
         Self {
             wires: TaskWires {
                 introduction: Rc::new(RefCell::new(introduction.clone())),
@@ -53,9 +54,9 @@ impl Peers {
         self.contacts.introduction()
     }
 
-    /// What streams go by.
+    /// What a stream that is dialed now goes by.
     pub(crate) fn tls(&self) -> Option<NodeSide> {
-        self.wires.tls.clone()
+        self.wires.tls.now()
     }
 
     pub(crate) fn events(&self) -> Events {

@@ -1,18 +1,34 @@
 //! Sockets with TLS: what they receive is decrypted at once, what they send is encrypted as it goes.
 //!
+//! A client's handshake is made here too, in the loop that goes on with it.
+//!
 //! Invariants:
 //! - A receive takes one socket's call, and leaves nothing in the session that could be passed on.
 //! - What is encrypted and not taken by the socket is bounded by the session (`brickyard_tls`); as long as there is some, the socket
 //!   is blocked.
+//! - Before its handshake is over a socket passes nothing on; it has [`HANDSHAKE_MAX`] for it.
 
 use super::{Socket, Sockets};
 use brickyard_node::io::{ReceiveOutcome, Sent};
 use brickyard_tls::explain;
+use brickyard_types::Instant;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use std::io;
+use std::time::Duration;
+
+/// Steps of handshakes that a turn makes: each takes some tenths of a millisecond, while which nobody is served.
+pub(super) const HANDSHAKES_A_TURN: usize = 8;
+
+/// How long a client's handshake may take.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
 impl Socket {
+    fn is_handshaking(&self) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.is_handshaking())
+    }
+
     /// Sends what waits in the session, if it has one; whether all is gone.
     pub(super) fn flush_session(&mut self) -> bool {
         let Some(session) = &mut self.session else {
@@ -33,6 +49,10 @@ impl Socket {
         let Some(session) = &mut self.session else {
             return Sent::Blocked;
         };
+        if session.is_handshaking() {
+            // The end of the handshake makes it writable.
+            return Sent::Blocked;
+        }
         let mut sent = 0;
         loop {
             match session.send_to(&mut self.stream) {
@@ -61,6 +81,29 @@ impl Socket {
 }
 
 impl Sockets {
+    /// A client's socket begins with a handshake.
+    pub(crate) fn expect_handshake(&mut self, id: u32, now: Instant) {
+        let until = now + HANDSHAKE_MAX;
+        if let Some(socket) = self.get(id) {
+            socket.handshake_until = Some(until);
+            self.handshakes.push_back((until, id));
+        }
+    }
+
+    /// Has the handshakes that take too long end; a receive tells it of each.
+    pub(crate) fn end_late_handshakes(&mut self, now: Instant) {
+        while let Some(&(until, id)) = self.handshakes.front().filter(|(until, _)| *until <= now) {
+            self.handshakes.pop_front();
+            // By that number there may be another connection meanwhile.
+            let socket = self.get(id);
+            let socket = socket.filter(|it| it.handshake_until == Some(until));
+            if let Some(socket) = socket {
+                socket.is_late = true;
+                self.on_readable(id, true);
+            }
+        }
+    }
+
     /// As [`Sockets::receive`], by a socket that has a session.
     pub(super) fn receive_secure(&mut self, id: u32, input: &mut Vec<u8>) -> ReceiveOutcome {
         let mut encrypted = std::mem::take(&mut self.encrypted);
@@ -76,9 +119,22 @@ impl Sockets {
         encrypted: &mut Vec<u8>,
         input: &mut Vec<u8>,
     ) -> ReceiveOutcome {
+        let is_handshaking = self.get(id).is_some_and(|it| it.is_handshaking());
+        if is_handshaking {
+            if self.handshakes_left == 0 {
+                self.list(id);
+                return ReceiveOutcome::Nothing;
+            }
+            self.handshakes_left -= 1;
+        }
         let Some(socket) = self.get(id) else {
             return ReceiveOutcome::Nothing;
         };
+        if socket.is_late {
+            socket.is_readable = false;
+            let why = format!("its handshake was not over within {HANDSHAKE_MAX:?}");
+            return ReceiveOutcome::Broken(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
         socket.make_room(encrypted);
         let room = encrypted.capacity();
         let result = loop {
@@ -98,6 +154,13 @@ impl Sockets {
         socket.flush_session();
         if let Err(error) = received {
             return ReceiveOutcome::Broken(io::Error::other(explain(&error)));
+        }
+        if is_handshaking && !socket.is_handshaking() {
+            socket.handshake_until = None;
+            if !socket.is_blocked {
+                // What could not be sent before can be now.
+                self.writable.push(id);
+            }
         }
         let outcome = self.on_received(id, room, result);
         let is_more = input.len() > before;
@@ -120,3 +183,7 @@ impl Sockets {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "secure_test.rs"]
+mod secure_test;
