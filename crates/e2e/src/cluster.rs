@@ -49,6 +49,8 @@ pub struct Cluster {
     network: Option<Network>,
     /// Nodes and clients show them; without, everything is in the clear.
     certificates: Option<Certificates>,
+    /// Where the user's own data are, as nodes see it.
+    home: Option<PathBuf>,
 }
 
 impl Cluster {
@@ -100,6 +102,24 @@ impl Cluster {
         cluster
     }
 
+    /// As [`Self::start`], of nodes that make certificates for themselves, in a home of this machine's user.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_at_home(order: &[usize], bricks: u16, home: &Path) -> Self {
+        let mut cluster = Self::new(None, order.len(), bricks, &[]);
+        cluster.home = Some(home.to_owned());
+        for node in &mut cluster.nodes {
+            node.arguments = vec!["--peer-cert=auto".to_owned()];
+        }
+        for &at in order {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
     /// What a secure cluster's nodes and clients show.
     pub const fn certificates(&mut self) -> Option<&mut Certificates> {
         self.certificates.as_mut()
@@ -129,6 +149,7 @@ impl Cluster {
             scratch,
             network,
             certificates: None,
+            home: None,
         };
         if cluster.network.is_some() {
             // There is no user, and the addresses are not loopback; they are nobody else's, though.
@@ -321,6 +342,9 @@ impl Cluster {
         }
         command.args(&self.arguments);
         command.args(&node.arguments);
+        if let Some(home) = &self.home {
+            command.env("XDG_DATA_HOME", home);
+        }
         command
     }
 

@@ -41,6 +41,9 @@ use std::path::PathBuf;
 /// Most bricks of one node.
 pub const BRICKS_MAX: u32 = validate::BRICKS_MAX;
 
+/// What `peer_cert` is for certificates that nodes of this machine make for themselves.
+pub(crate) const AUTO: &str = "auto";
+
 /// A checked configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {

@@ -339,6 +339,19 @@ fn what_a_cluster_cannot_be_like_is_refused() {
 }
 
 #[test]
+fn certificates_of_their_own_are_for_nodes_of_one_machine() {
+    assert!(load("peer_cert = \"auto\"\n", &[], &[]).is_ok());
+    for more in [
+        "peer_key = \"n.key\"\n",
+        "listen = \"10.0.0.1:6379\"\ninsecure = true\n",
+    ] {
+        let found = problems(&format!("peer_cert = \"auto\"\n{more}"));
+        assert_eq!(found.len(), 1, "{more}");
+        assert_eq!(found[0].field, "peer_cert", "{more}");
+    }
+}
+
+#[test]
 fn clients_certificates_come_in_pairs_and_can_stand_for_users() {
     for (text, missing) in [
         ("client_cert = \"n.crt\"\n", "client_key"),

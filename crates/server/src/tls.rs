@@ -10,9 +10,9 @@ mod reload;
 pub(crate) use peer_socket::{LoopSocket, NoTls, PeerSocket};
 pub(crate) use reload::{Current, Reloader};
 
-use crate::config::Fields;
+use crate::config::{AUTO, Fields};
 use brickyard_tls::rustls::ServerConfig;
-use brickyard_tls::{IdentityFiles, NodeSide, TlsError, client_port};
+use brickyard_tls::{IdentityFiles, MachineFiles, NodeSide, TlsError, client_port};
 use reload::Sources;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,14 +34,17 @@ pub(crate) struct Certificates {
 /// A file cannot be read, or is not what it should be.
 pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), TlsError> {
     let mut sources = Sources::default();
-    let peers = identity(&config.peer_cert, &config.peer_key);
-    let peers = peers.map(|files| {
-        let authority = PathBuf::from(&config.peer_ca);
-        let paths = files.paths().chain([authority.as_path()]);
-        let paths = paths.map(Path::to_owned).collect();
-        let read = move || NodeSide::read(&files, &authority);
-        sources.watch("between nodes", paths, read)
-    });
+    let peers = peers(config)?.map(
+        |MachineFiles {
+             identity: files,
+             authority,
+         }| {
+            let paths = files.paths().chain([authority.as_path()]);
+            let paths = paths.map(Path::to_owned).collect();
+            let read = move || NodeSide::read(&files, &authority);
+            sources.watch("between nodes", paths, read)
+        },
+    );
     let clients = identity(&config.client_cert, &config.client_key);
     let clients_authority = Some(&config.client_ca).filter(|path| !path.is_empty());
     let clients_authority = clients_authority.map(PathBuf::from);
@@ -62,6 +65,26 @@ pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), T
         http: Current::new(http.transpose()?),
     };
     Ok((certificates, sources))
+}
+
+fn peers(config: &Fields) -> Result<Option<MachineFiles>, TlsError> {
+    if config.peer_cert == AUTO {
+        return MachineFiles::of(&own_directory()?).map(Some);
+    }
+    let identity = identity(&config.peer_cert, &config.peer_key);
+    Ok(identity.map(|identity| MachineFiles {
+        identity,
+        authority: config.peer_ca.clone().into(),
+    }))
+}
+
+/// Where the nodes that this user runs on this machine keep what they know one another by (XDG Base Directory Specification).
+fn own_directory() -> Result<PathBuf, TlsError> {
+    let variable = |name| std::env::var_os(name).filter(|path| Path::new(path).is_absolute());
+    let data = variable("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.or_else(|| Some(Path::new(&variable("HOME")?).join(".local/share")));
+    let data = data.ok_or(TlsError::NoHome)?;
+    Ok(data.join("brickyard/certificates"))
 }
 
 fn identity(certificate: &str, key: &str) -> Option<IdentityFiles> {

@@ -16,6 +16,19 @@ pub enum TlsError {
         /// Why.
         source: io::Error,
     },
+    /// Files cannot be written.
+    #[error("cannot write certificates to {}: {source}; let this process write there", .path.display())]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no place for certificates of this machine's own.
+    #[error(
+        "peer_cert = auto keeps certificates in the user's own directory, and neither XDG_DATA_HOME nor HOME names it; set one of them, or make certificates with `brickyard cert`"
+    )]
+    NoHome,
     /// A file is not what it should be.
     #[error("{}: {why}", .path.display())]
     Content {

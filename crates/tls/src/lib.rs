@@ -19,6 +19,7 @@ mod clients;
 mod dialer;
 mod error;
 mod files;
+mod machine;
 mod peers;
 mod session;
 
@@ -27,6 +28,7 @@ pub use clients::client_port;
 pub use dialer::{Dialer, DialerFiles};
 pub use error::{TlsError, explain, in_words};
 pub use files::{IdentityFiles, fingerprint};
+pub use machine::MachineFiles;
 pub use peers::{NodeSide, node_name};
 pub use session::Session;
 

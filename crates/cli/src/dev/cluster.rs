@@ -6,7 +6,6 @@
 //! here is its number in the cluster too.
 
 use super::{
-    certificates,
     node::{Launch, Node, Order, ProcessState},
     place::{Place, State},
     ports::{self, Ports},
@@ -82,7 +81,7 @@ async fn serve(options: &DevOptions) -> anyhow::Result<()> {
     place.keep(&state)?;
     let is_announced = place.announce()?;
     println!("Starting {} nodes ...", ports.len());
-    let settings = certificates::make(&place.certificates())?;
+    let settings = place.certificates()?;
     let cluster = Rc::new(Cluster::new(&place, &state, &ports, &settings));
     let started = tokio::select! {
         started = cluster.start() => Some(started),

@@ -2,7 +2,7 @@
 //!
 //! In:  how many nodes, where; later: kill, stop, start. Out: running nodes, and word of those that end.
 //!
-//! Reading order: `place` (its directory, and how it is found), `certificates`, `ports`, `node` (one process), `cluster`
+//! Reading order: `place` (its directory, and how it is found), `ports`, `node` (one process), `cluster`
 //! (all of them, from the first start to the last stop), `remote` (what another `brickyard dev` asks of it).
 //!
 //! Invariants:
@@ -11,7 +11,6 @@
 //!
 //! Not here: a trial node alone (`cmd::dev`), which is this very process.
 
-mod certificates;
 pub(crate) mod cluster;
 pub(crate) mod node;
 pub(crate) mod place;

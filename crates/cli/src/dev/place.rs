@@ -10,6 +10,7 @@
 //! A file of the user's own, `dev` in the run-time folder, names the directory of the cluster that runs.
 
 use anyhow::{Context, bail};
+use brickyard_tls::{IdentityFiles, MachineFiles};
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -116,8 +117,15 @@ impl Place {
         self.path.join(format!("node{node}"))
     }
 
-    pub(super) fn certificates(&self) -> PathBuf {
-        self.path.join("certificates")
+    /// The settings by which the nodes know one another, and nobody else of this machine is taken for one.
+    pub(super) fn certificates(&self) -> anyhow::Result<Vec<String>> {
+        let files = MachineFiles::of(&self.path.join("certificates"))?;
+        let IdentityFiles { certificate, key } = files.identity;
+        let settings = [("cert", certificate), ("key", key), ("ca", files.authority)];
+        let settings = settings
+            .iter()
+            .map(|(name, path)| format!("--peer-{name}={}", path.display()));
+        Ok(settings.collect())
     }
 
     pub(crate) fn logs(&self) -> PathBuf {

@@ -284,3 +284,22 @@ fn all_certificates_and_the_authority_are_replaced_under_load() {
     cluster.wait_until_formed();
     cluster.wait_until_whole("t", 3);
 }
+
+#[test]
+fn nodes_of_one_machine_make_certificates_for_themselves() {
+    let home = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start_at_home(&[0, 1, 2], 1, home.path());
+    cluster.create_table("t", &["REPLICAS", "3"]);
+    cluster.wait_until_whole("t", 3);
+    let made = home.path().join("brickyard/certificates");
+    let names = std::fs::read_dir(&made).unwrap().count();
+    assert_eq!(names, 3, "the authority, one certificate and its key");
+    // A node without them is a stranger.
+    let stranger = cluster.add();
+    wait_for("word of a stranger", || {
+        let is_told = cluster.logs().contains("somebody was not let in");
+        is_told.then_some(())
+    });
+    assert!(cluster.try_client(0).unwrap().try_call(&["PING"]).is_ok());
+    cluster.kill(stranger);
+}

@@ -154,7 +154,8 @@ fields! {
         peer_cert: String = String::new(), "path",
             "PEM file with this node's certificate, which other nodes ask for (`brickyard cert node`). With it the port for \
              nodes takes nobody but nodes of the same authority; peer_key and peer_ca belong to it. Needed with users, or where \
-             listen is not loopback. Empty: the port believes whoever reaches it.";
+             listen is not loopback. auto, on loopback: nodes that the same user runs on this machine make one for all, in the \
+             user's own directory. Empty: the port believes whoever reaches it.";
         peer_key: String = String::new(), "path",
             "PEM file with the key to peer_cert.";
         peer_ca: String = String::new(), "path",

@@ -379,10 +379,24 @@ impl Checker<'_> {
 
     fn check_peer_port(&mut self) {
         let fields = self.fields;
+        let is_auto = fields.peer_cert == super::AUTO;
         let given = [&fields.peer_cert, &fields.peer_key, &fields.peer_ca];
         let missing = ["peer_cert", "peer_key", "peer_ca"].iter().zip(given);
         let mut missing = missing.filter(|(_, path)| path.is_empty());
-        if let Some((name, _)) = missing.next()
+        if is_auto && !fields.listen.ip().is_loopback() {
+            self.refuse(
+                "peer_cert",
+                "auto is for nodes of one machine, and listen can be reached from others",
+                "make certificates with `brickyard cert init` and `brickyard cert node`",
+            );
+        } else if is_auto && !(fields.peer_key.is_empty() && fields.peer_ca.is_empty()) {
+            self.refuse(
+                "peer_cert",
+                "it is auto, and peer_key or peer_ca is given beside it",
+                "leave those out, or give all three",
+            );
+        } else if let Some((name, _)) = missing.next()
+            && !is_auto
             && given.iter().any(|path| !path.is_empty())
         {
             self.refuse(
