@@ -626,3 +626,63 @@ fn clients_are_told_at_once_that_the_log_could_not_be_synced() {
     let told = node.receive(client);
     assert!(told.starts_with("-UNKNOWNRESULT"), "{told}");
 }
+
+#[test]
+fn administration_is_told_of_with_its_result_and_nothing_else_is() {
+    let mut node = Node::new(1, with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    for line in [
+        "SET k v",
+        "TABLE LIST",
+        "CONFIG GET maxclients",
+        "TABLE CREATE t",
+        "TABLE CREATE t",
+        "CONFIG SET maxclients 100",
+        "FLUSHALL",
+    ] {
+        node.call(client, line);
+    }
+    let told: Vec<(&str, &str)> = node
+        .audited
+        .iter()
+        .map(|it| (it.command.as_str(), it.result.as_str()))
+        .collect();
+    assert_eq!(told[0], ("TABLE CREATE t", "OK"));
+    assert_eq!(told[1].0, "TABLE CREATE t");
+    assert!(told[1].1.starts_with("ERR "), "{told:?}");
+    assert_eq!(told[2], ("CONFIG SET maxclients 100", "OK"));
+    assert_eq!(told[3], ("FLUSHALL", "begun"));
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(node.audited.iter().all(|it| it.user == "default"));
+}
+
+#[test]
+fn what_a_user_may_not_administer_is_told_of_too() {
+    let grant = Grant {
+        tables: "default".to_owned(),
+        rights: Rights::ALL,
+    };
+    let user = User {
+        name: "default".to_owned(),
+        password_hashes: Vec::new(),
+        grants: vec![grant],
+        table: None,
+    };
+    let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
+    let client = node.connect(0, Port::Node);
+    for line in [
+        "CONFIG SET maxclients 1",
+        "TABLE DROP other CONFIRM other",
+        "CLIENT LIST",
+    ] {
+        assert!(node.call(client, line).starts_with('-'), "{line}");
+    }
+    let told: Vec<&str> = node.audited.iter().map(|it| it.command.as_str()).collect();
+    assert_eq!(
+        told,
+        ["CONFIG SET maxclients 1", "TABLE DROP other CONFIRM other"]
+    );
+    for record in &node.audited {
+        assert!(record.result.starts_with("NOPERM"), "{record:?}");
+    }
+}

@@ -516,6 +516,7 @@ impl Cluster {
                 }
                 self.brick(at).peer_closed(link);
             }
+            Effect::Audit(_) => {}
             Effect::Report(text) => {
                 let is_expected = !self.hosts[at].disk.damaged.is_empty();
                 assert!(is_expected, "node {at} reports: {text}");

@@ -6,6 +6,7 @@
 use crate::append::{Append, BatchId};
 use crate::forward::Forward;
 use crate::log_chunk::LogChunk;
+use crate::session::audit::AuditRecord;
 use brickyard_metadata::{
     Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small,
 };
@@ -48,6 +49,8 @@ pub enum Effect {
     ClosePeer(LinkId, String),
     /// Something that the operator should know.
     Report(String),
+    /// Something that an administrator did.
+    Audit(AuditRecord),
     /// The brick cannot go on safely (a failed fsync): stop the process and say why.
     Stop(String),
 }

@@ -130,7 +130,10 @@ impl Brick {
                 self.core.stats().clients.protocol_errors.add(1);
                 self.on_error(id);
             }
-            Err(error) => self.refuse(id, spec, &error),
+            Err(error) => {
+                self.tell_of_refused(id, args, &error);
+                self.refuse(id, spec, &error);
+            }
         }
         if self
             .clients

@@ -4,6 +4,7 @@ use crate::accepted::{Accepted, Port};
 use crate::append::{Append, BatchId};
 use crate::effect::{ControlReply, ControlRequest, Effect, Event};
 use crate::log_chunk::{LogChunk, verified};
+use crate::session::audit::AuditRecord;
 use crate::settings::Settings;
 use crate::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -31,6 +32,8 @@ pub(crate) struct Node {
     pub(crate) unix: UnixMillis,
     /// What changes of the catalog are answered with, in the place of being made.
     pub(crate) no_change: Option<String>,
+    /// What was told of administration.
+    pub(crate) audited: Vec<AuditRecord>,
     catalog: Catalog,
     users: Vec<User>,
 }
@@ -177,6 +180,7 @@ impl Node {
             now: Instant(1_000_000_000),
             unix: UnixMillis(1_700_000_000_000),
             no_change: None,
+            audited: Vec::new(),
             catalog,
             users,
         };
@@ -342,6 +346,7 @@ impl Node {
             }
             Effect::Read(read) => self.logs[at].reads.push(read),
             Effect::Stop(reason) => self.logs[at].stopped = Some(reason),
+            Effect::Audit(record) => self.audited.push(record),
             Effect::Dial(_) | Effect::ClosePeer(..) | Effect::Report(_) => {
                 unreachable!("a node that is alone has no peers")
             }

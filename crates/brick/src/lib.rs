@@ -104,3 +104,4 @@ pub use log_record::{HintItem, LogDamage, LogRecord};
 pub use recovery::LogReplay;
 #[doc(hidden)]
 pub use remote::reads_message;
+pub use session::audit::AuditRecord;

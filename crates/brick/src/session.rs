@@ -11,6 +11,7 @@
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
+pub(crate) mod audit;
 pub(crate) mod calls;
 mod client;
 pub(crate) mod cluster;
@@ -41,8 +42,9 @@ use crate::output::CommitDependency;
 use crate::refusal::error_line;
 use crate::request::{Request, Token, Work};
 use crate::upkeep::publish;
+use audit::{AuditRecord, is_audited};
 use brickyard_command::request::{ConfigCommand, ExportPiece, parse_ping};
-use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, resolve};
 use brickyard_routing::Member;
 use brickyard_types::{Op, PartitionId, UnixMillis};
 use brickyard_wire::Reply;
@@ -58,15 +60,48 @@ impl Brick {
         spec: &'static Spec,
         args: &Args<'_>,
     ) {
-        let next = match spec.id {
-            // It names keys.
-            CommandId::Request => return self.execute_request(id, spec, args),
-            _ => self.answer(id, spec, *args),
-        };
-        let outcome = next.and_then(|next| self.do_rest(id, next));
+        // It names keys.
+        if spec.id == CommandId::Request {
+            return self.execute_request(id, spec, args);
+        }
+        let audited = is_audited(spec).then(|| audit::record(&self.clients[id], args));
+        let outcome = self.answer(id, spec, *args).and_then(|next| {
+            let audited = match &next {
+                // Its answer tells.
+                Next::Control(..) => audited.clone(),
+                next => {
+                    let is_done = matches!(next, Next::Done);
+                    let result = if is_done { "OK" } else { "begun" };
+                    self.tell(audited.clone().map(|it| it.with_result(result)));
+                    None
+                }
+            };
+            self.do_rest(id, next, audited)
+        });
         if let Err(error) = outcome {
+            self.tell(audited.map(|it| it.with_reply(&error_line(&error))));
             self.refuse(id, Some(spec), &error);
         }
+    }
+
+    /// A command was refused before it came to its function.
+    pub(crate) fn tell_of_refused(
+        &mut self,
+        id: ConnectionId,
+        args: &Args<'_>,
+        error: &ErrorReply,
+    ) {
+        // A stranger cannot fill the log.
+        if self.clients[id].session.user.is_none() {
+            return;
+        }
+        let spec = resolve(*args).ok().filter(|spec| is_audited(spec));
+        let record = spec.map(|_| audit::record(&self.clients[id], args));
+        self.tell(record.map(|it| it.with_reply(&error_line(error))));
+    }
+
+    fn tell(&mut self, record: Option<AuditRecord>) {
+        self.core.effects.extend(record.map(Effect::Audit));
     }
 
     /// Hands the command to its function, with what that may change.
@@ -151,7 +186,12 @@ impl Brick {
     }
 
     /// Does what is left to do.
-    fn do_rest(&mut self, id: ConnectionId, next: Next) -> Result<(), ErrorReply> {
+    fn do_rest(
+        &mut self,
+        id: ConnectionId,
+        next: Next,
+        audited: Option<AuditRecord>,
+    ) -> Result<(), ErrorReply> {
         match next {
             Next::Done => {}
             Next::Control(request, then) => {
@@ -161,7 +201,7 @@ impl Brick {
                     &mut self.calls,
                     id,
                     request,
-                    then,
+                    (then, audited),
                 );
             }
             Next::Subrequests(asked, bricks, token) => self.ask_subrequests(&asked, bricks, token),
@@ -179,11 +219,19 @@ impl Brick {
 
     /// The control thread has answered.
     pub(crate) fn on_control(&mut self, request: u64, reply: ControlReply) {
-        let Some(calls::Pending { token, then }) = self.calls.end(request) else {
+        let ended = self.calls.end(request);
+        let Some(calls::Pending {
+            token,
+            then,
+            audited,
+        }) = ended
+        else {
             return;
         };
         let Some(connection) = self.clients.named_mut(token) else {
-            return;
+            // The client has gone; what it asked for may have been done all the same.
+            let gone = audited.map(|it| it.with_result(&format!("{reply:?}")));
+            return self.tell(gone);
         };
         assert_eq!(
             connection.blocked,
@@ -202,6 +250,7 @@ impl Brick {
                 error_line(&error)
             }
         };
+        self.tell(audited.map(|it| it.with_reply(&bytes)));
         self.on_part(token, bytes, CommitDependency::NONE);
     }
 
@@ -394,11 +443,11 @@ fn ask_control(
     calls: &mut Calls,
     id: ConnectionId,
     request: ControlRequest,
-    then: Then,
+    (then, audited): (Then, Option<AuditRecord>),
 ) {
     let protocol = clients[id].session.protocol;
     let token = clients.open_gather(id, Gather::new(Join::Only, protocol, 1));
-    let number = calls.begin(token, then);
+    let number = calls.begin(token, then, audited);
     let before = clients[id].blocked.replace(Blocked::Control(number));
     assert!(before.is_none(), "a connection that waits asks: {before:?}");
     core.effects.push_back(Effect::Control(number, request));

@@ -2,6 +2,7 @@
 //!
 //! Invariant: each number is given out once, and its answer is taken once; an answer that comes again finds nothing.
 
+use super::audit::AuditRecord;
 use super::next::Then;
 use crate::request::{Origin, Token};
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Pending {
     pub(crate) token: Token,
     pub(crate) then: Then,
+    /// What is to be told of it, once it is known what came of it.
+    pub(crate) audited: Option<AuditRecord>,
 }
 
 /// See the module.
@@ -42,9 +45,14 @@ impl Calls {
     }
 
     /// The number under which the control thread is asked.
-    pub(crate) fn begin(&mut self, token: Token, then: Then) -> u64 {
+    pub(crate) fn begin(&mut self, token: Token, then: Then, audited: Option<AuditRecord>) -> u64 {
         let number = self.number();
-        let before = self.pending.insert(number, Pending { token, then });
+        let pending = Pending {
+            token,
+            then,
+            audited,
+        };
+        let before = self.pending.insert(number, pending);
         assert!(before.is_none(), "number {number} is given out twice");
         number
     }

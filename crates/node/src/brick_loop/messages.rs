@@ -78,6 +78,14 @@ impl BrickLoop {
                 }
                 Effect::ClosePeer(link, reason) => self.close_stream(io, link, &reason),
                 Effect::Report(what) => io.report(&what),
+                Effect::Audit(record) => tracing::info!(
+                    target: "audit",
+                    user = record.user,
+                    peer = record.peer,
+                    command = record.command,
+                    result = record.result,
+                    "administration"
+                ),
                 Effect::Stop(reason) => self.stop_reason = Some(reason),
             }
         }
