@@ -116,6 +116,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
             recovery_bandwidth: 0,
             segment_bytes: 64 << 20,
             partition_bytes: 0,
+            default_replicas: 1,
             merge_after: Duration::from_secs(60),
             value_bytes_max: 1 << 20,
         },
@@ -368,6 +369,7 @@ impl Node {
                     records: &records,
                     next: None,
                     is_damaged,
+                    is_known: false,
                 }));
             }
             Effect::DeleteSegment(segment) => {

@@ -77,6 +77,8 @@ pub struct NodeLimits {
     pub segment_bytes: u64,
     /// Bytes that a partition may have before it is split; 0: as many as it likes.
     pub partition_bytes: u64,
+    /// Up to how many copies a table gets that is made without a number of them.
+    pub default_replicas: u8,
     /// How long siblings have to be small before they are merged; 0: never.
     pub merge_after: Duration,
     /// Longest value in bytes.

@@ -28,7 +28,7 @@ pub use scan::ScanArgs;
 pub use server::{
     LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
 };
-pub use table::{DigestCursor, ExportPiece, Sizing, TableCommand, TableOptions};
+pub use table::{DigestCursor, ExportPiece, ReplicaCount, Sizing, TableCommand, TableOptions};
 
 use crate::error::ErrorReply;
 

@@ -15,6 +15,9 @@ use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// The flag that says up to how many copies tables get by themselves.
+const DEFAULT_REPLICAS: &str = "--default-replicas";
+
 /// From a node's port to its port for other nodes, within the block of ports that it has.
 const PEER_OFFSET: u16 = 8;
 
@@ -339,6 +342,11 @@ impl Cluster {
         // Who comes later founds nothing.
         if at < self.expect {
             command.arg("--expect").arg(self.expect.to_string());
+        }
+        // What a test is about has the copies that it asks for, and other tables take no part in it.
+        let own = [&self.arguments, &node.arguments];
+        if !own.into_iter().flatten().any(|it| it == DEFAULT_REPLICAS) {
+            command.args([DEFAULT_REPLICAS, "1"]);
         }
         command.args(&self.arguments);
         command.args(&node.arguments);

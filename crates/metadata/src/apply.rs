@@ -10,6 +10,7 @@ use crate::{
     applied::{Applied, Done},
     catalog::Catalog,
     change::{Change, Decisions},
+    copies::grow_copies,
     definition::{alter_table, create_table, drop_table},
     envelope::Envelope,
     last_outcome::{LastOutcome, Outcome},
@@ -31,9 +32,16 @@ impl Catalog {
     /// [`Refusal`]; its text is meant for whoever asked.
     pub fn apply(&mut self, change: Change) -> Result<Applied, Refusal> {
         let next = self.version.next();
+        let may_bring_nodes = matches!(
+            change,
+            Change::Register(_) | Change::AlterNode { .. } | Change::ReplaceNode { .. }
+        );
         let done = self.carry_out(change, next)?;
         if done.has_changed {
             self.version = next;
+            if may_bring_nodes {
+                grow_copies(&mut self.tables, &self.nodes);
+            }
         }
         end_returns(&mut self.tables);
         end_overtaken_splits(&mut self.transitions, &self.tables);

@@ -36,7 +36,7 @@ pub struct Genesis {
     pub cluster: ClusterId,
     /// Its first node.
     pub node: Registration,
-    /// Attributes of the table [`DEFAULT_TABLE`].
+    /// Attributes of the table [`DEFAULT_TABLE`]. It gets copies as nodes come, up to its `replicas`.
     pub attributes: TableAttributes,
     /// Its partitions; `None`: as many as spread evenly over the bricks.
     pub partitions: Option<u32>,
@@ -81,11 +81,15 @@ impl Catalog {
             extra_copies: ExtraCopies::default(),
         };
         catalog.apply(Change::Register(genesis.node))?;
+        let layout = Layout {
+            copies_max: Some(genesis.attributes.replicas),
+            ..Layout::default()
+        };
         catalog.apply(Change::CreateTable(NewTable {
             name: DEFAULT_TABLE.to_owned(),
             attributes: genesis.attributes,
             partitions: genesis.partitions,
-            layout: Layout::default(),
+            layout,
             hasher: Hasher::Slot,
             seed: genesis.seed,
             created: genesis.created,

@@ -10,6 +10,7 @@
 
 use crate::{
     applied::Done,
+    copies::copies_by_nodes,
     ids::Ids,
     layout::Layout,
     name::{self, DEFAULT_TABLE},
@@ -31,7 +32,7 @@ pub(crate) fn create_table(
     tables: &mut Tables,
     ids: &mut Ids,
     nodes: &Nodes,
-    new: NewTable,
+    mut new: NewTable,
 ) -> Result<Done, Refusal> {
     name::check(&new.name)?;
     if let Some(table) = tables.table(&new.name) {
@@ -45,6 +46,9 @@ pub(crate) fn create_table(
         return Err(Refusal::TooManyTables);
     }
     check_attributes(&new.attributes)?;
+    if let Some(copies) = copies_by_nodes(nodes, &new.layout) {
+        new.attributes.replicas = copies;
+    }
     nodes.check_layout(&new.layout, &new.attributes)?;
     let count = partition_count(nodes, new.partitions, &new.layout)?;
     let mut drawn = *ids;
@@ -85,9 +89,18 @@ pub(crate) fn alter_table(
         return Err(Refusal::NothingToAlter { name });
     }
     table.check_online()?;
-    let attributes = altered(table, alteration)?;
+    let mut attributes = altered(table, alteration)?;
     check_attributes(&attributes)?;
-    let layout = table.layout.altered(&alteration.layout);
+    let mut layout = table.layout.altered(&alteration.layout);
+    if alteration.replicas.is_some() {
+        layout.copies_max = None;
+    }
+    let asked = &alteration.layout;
+    if (asked.copies_max.is_some() || asked.nodes.is_some())
+        && let Some(copies) = copies_by_nodes(nodes, &layout)
+    {
+        attributes.replicas = copies;
+    }
     let id = table.id;
     if layout != table.layout
         || attributes.replicas != table.attributes.replicas

@@ -264,11 +264,14 @@ fn alteration_to_what_is_there_already_makes_no_new_version() {
     let same = Alteration {
         medium: Some(Medium::Ram),
         durability: Some(Durability::Log),
-        replicas: Some(1),
+        replicas: None,
         min_in_sync: Some(1),
         maxmemory: Some(None),
         evict: Some(Eviction::None),
-        layout: LayoutAlteration::default(),
+        layout: LayoutAlteration {
+            copies_max: Some(Some(1)),
+            ..LayoutAlteration::default()
+        },
     };
     let applied = catalog.apply(alter("default", same)).unwrap();
     assert_eq!(applied.version, CatalogVersion(2));

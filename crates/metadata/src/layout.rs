@@ -23,6 +23,8 @@ pub struct Layout {
     pub nodes: BTreeSet<NodeId>,
     /// How large a partition may be before it is split; 0: as large as it gets. `None`: what each node is set to.
     pub partition_bytes: Option<u64>,
+    /// It has a copy on each of its nodes, up to so many; `None`: as many as were asked for, whatever nodes there are.
+    pub copies_max: Option<u8>,
 }
 
 /// What of a layout to change, and to what; `None` leaves it as it is.
@@ -34,6 +36,8 @@ pub struct LayoutAlteration {
     pub nodes: Option<BTreeSet<NodeId>>,
     /// How large a partition may be; `Some(None)`: what each node is set to.
     pub partition_bytes: Option<Option<u64>>,
+    /// Up to how many copies it has as nodes come; `Some(None)`: as many as it has.
+    pub copies_max: Option<Option<u8>>,
 }
 
 impl Layout {
@@ -50,20 +54,23 @@ impl Layout {
             placement,
             nodes,
             partition_bytes,
+            copies_max,
         } = alteration.clone();
         Self {
             placement: placement.unwrap_or(self.placement),
             nodes: nodes.unwrap_or_else(|| self.nodes.clone()),
             partition_bytes: partition_bytes.unwrap_or(self.partition_bytes),
+            copies_max: copies_max.unwrap_or(self.copies_max),
         }
     }
 
     /// Whether a program's own words could have said it; for a catalog that was read.
     pub(crate) fn is_sound(&self) -> bool {
-        match self.placement {
+        let is_rule = match self.placement {
             Placement::Even => true,
             Placement::Ring { points } => (1..=RING_POINTS_MAX).contains(&points),
-        }
+        };
+        is_rule && self.copies_max != Some(0)
     }
 }
 

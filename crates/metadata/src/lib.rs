@@ -22,6 +22,7 @@ mod apply;
 mod catalog;
 mod change;
 mod colocate;
+mod copies;
 mod definition;
 mod envelope;
 mod extra_copies;

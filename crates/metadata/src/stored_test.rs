@@ -78,6 +78,7 @@ fn resize(catalog: &mut Catalog) {
                 placement: Some(Placement::Ring { points: 100 }),
                 nodes: Some([NodeId(1), NodeId(2)].into()),
                 partition_bytes: Some(Some(64 << 20)),
+                copies_max: None,
             },
             ..Alteration::default()
         },

@@ -200,7 +200,7 @@ fn siblings(leaves: &[Leaf], at: usize) -> Option<[PartitionId; 2]> {
 pub struct NewTable {
     /// Its name.
     pub name: String,
-    /// Its attributes.
+    /// Its attributes; of its `replicas` the layout may have another word (`copies_max`).
     pub attributes: TableAttributes,
     /// How many partitions, a power of two; `None`: as many as spread evenly over the bricks.
     pub partitions: Option<u32>,
@@ -244,7 +244,7 @@ pub struct Alteration {
     /// What an acknowledgement promises, for writes from now on. A table without a log cannot get
     /// one, and the other way round.
     pub durability: Option<Durability>,
-    /// Copies of each partition that are wanted; they come and go by and by.
+    /// Copies of each partition that are wanted, whatever nodes there are from now on; they come and go by and by.
     pub replicas: Option<u8>,
     /// Copies without which writes are refused.
     pub min_in_sync: Option<u8>,

@@ -121,10 +121,21 @@ impl Loaded {
             problems: &mut problems,
         }
         .check();
+        loaded.warn_of_one_copy();
         if problems.is_empty() {
             Ok(loaded)
         } else {
             Err(Problems(problems))
+        }
+    }
+
+    /// Chosen or not, one copy in a cluster is worth a word.
+    fn warn_of_one_copy(&mut self) {
+        let is_of_cluster = !self.config.join.0.is_empty();
+        if is_of_cluster && self.config.default_replicas == 1 {
+            let warning = "default_replicas is 1: tables made without REPLICAS have one copy, and what is acknowledged to \
+                           them is lost with one node's disk; leave the setting out, or set it to 2 or more";
+            self.warnings.push(warning.to_owned());
         }
     }
 
@@ -184,6 +195,12 @@ impl Fields {
             (port, _) => port,
         };
         Some(SocketAddr::new(self.listen.ip(), port))
+    }
+
+    /// Up to how many copies tables get for which no number was chosen.
+    #[must_use]
+    pub fn copies_by_default(&self) -> u8 {
+        u8::try_from(self.default_replicas).unwrap_or(u8::MAX)
     }
 
     /// The address of a node's port for other nodes, given that of its node port: as far from it as this

@@ -37,10 +37,11 @@ use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
 use crate::tls::Current;
 use brickyard_brick::{ControlReply, ControlRequest};
-use brickyard_metadata::Catalog;
+use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_node::io::Ask;
 use brickyard_node::{ChangeOrigin, ToBrick};
 use brickyard_tls::rustls::ServerConfig;
+use brickyard_types::TableId;
 use copies::Copies;
 use http_listener::HttpListener;
 use shutdown::Stop;
@@ -201,6 +202,7 @@ async fn run(
     tokio::task::spawn_local(async move {
         let mut interval = tokio::time::interval(HOUSEKEEPING);
         let (mut counted, mut missing) = (None, 0);
+        let mut at_risk = Vec::new();
         loop {
             interval.tick().await;
             process::refresh(&shared.process);
@@ -208,6 +210,7 @@ async fn run(
             if counted != Some(catalog.version()) {
                 counted = Some(catalog.version());
                 missing = partitions::missing(&catalog);
+                warn_of_one_copy(&catalog, &mut at_risk);
             }
             copies.send_if_modified(|copies| copies.check(missing, clock::now()));
             for link in housekeeping_loops.borrow_mut().iter_mut() {
@@ -227,6 +230,25 @@ async fn run(
     // HTTP goes on saying "stopping" until the logs are synced and the threads have ended.
     drop(node_ended.await);
     drop(http);
+}
+
+/// Tells of tables with one copy where there are nodes for more: of those that were not `told` of.
+fn warn_of_one_copy(catalog: &Catalog, told: &mut Vec<TableId>) {
+    let at_risk: Vec<&TableEntry> = catalog.tables_with_one_copy().collect();
+    let is_new = |table: &&&TableEntry| !told.contains(&table.id);
+    let new: Vec<&str> = at_risk
+        .iter()
+        .filter(is_new)
+        .map(|table| table.name.as_str())
+        .collect();
+    if !new.is_empty() {
+        tracing::warn!(
+            tables = new.join(" "),
+            "these tables have one copy, and what is acknowledged to them is lost with one node's disk: TABLE ALTER name \
+             REPLICAS auto gives them copies on other nodes"
+        );
+    }
+    *told = at_risk.iter().map(|table| table.id).collect();
 }
 
 /// Says whether the node serves, as it changes, for ever; and opens it for clients when it does.

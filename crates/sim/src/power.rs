@@ -430,6 +430,7 @@ fn shared(
             recovery_bandwidth: 0,
             segment_bytes: u64::from(shape.segment_bytes),
             partition_bytes: 0,
+            default_replicas: 1,
             merge_after: shape.control.merge_after,
             value_bytes_max: 1 << 20,
         },

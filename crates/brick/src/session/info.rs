@@ -62,9 +62,7 @@ impl Info<'_> {
             ("cpu", &|out| self.info_cpu(out)),
             ("commandstats", &|out| self.info_commandstats(out)),
             ("errorstats", &|out| self.info_errorstats(out)),
-            ("cluster", &|out| {
-                field(out, "cluster_enabled", u8::from(self.port == Port::Brick))
-            }),
+            ("cluster", &|out| self.info_cluster(out)),
             ("keyspace", &|out| self.info_keyspace(out)),
             ("tables", &|out| self.info_tables(out)),
         ];
@@ -260,7 +258,7 @@ impl Info<'_> {
             "log_damages",
             self.core.segments.health.damages().len(),
         );
-        for (at, text) in self.core.segments.health.damages().iter().enumerate() {
+        for (at, text) in self.core.segments.health.damages().enumerate() {
             field(out, &format!("log_damage{at}"), text);
         }
     }
@@ -445,6 +443,13 @@ impl Info<'_> {
                 );
             }
         }
+    }
+
+    fn info_cluster(&self, out: &mut String) {
+        let catalog = self.core.tables.catalog();
+        field(out, "cluster_enabled", u8::from(self.port == Port::Brick));
+        let at_risk = catalog.tables_with_one_copy().count();
+        field(out, "tables_with_one_copy", at_risk);
     }
 
     fn info_tables(&self, out: &mut String) {

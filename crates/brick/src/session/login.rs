@@ -1,6 +1,6 @@
 //! Who the client is and where it works: HELLO, AUTH, SELECT, RESET.
 
-use super::lookup::inherited_attributes;
+use super::lookup::{inherited_attributes, inherited_copies_max};
 use super::next::{Hello, Next, Outcome, Then};
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::{Clients, database_of, enter_user};
@@ -161,6 +161,7 @@ fn select(core: &mut Core, clients: &mut Clients, id: ConnectionId, args: Args<'
         let seed = core.random.next();
         let mut new = NewTable::named(table.clone(), seed, core.unix);
         new.attributes = inherited_attributes(core);
+        new.layout.copies_max = inherited_copies_max(core);
         new.if_absent = true;
         let then = Then::Use { table, database };
         let request = ControlRequest::Change(Change::CreateTable(new));

@@ -30,3 +30,11 @@ pub(super) fn inherited_attributes(core: &Core) -> TableAttributes {
         ..default_table(core)
     }
 }
+
+/// Up to how many copies a table gets that is made without being asked for a number: as many as this node is set to, unless
+/// another number was chosen for the table `default`.
+pub(super) fn inherited_copies_max(core: &Core) -> Option<u8> {
+    let state = table_named(core, "default").ok()?;
+    let is_chosen = state.layout.copies_max.is_none();
+    (!is_chosen).then_some(core.shared.limits.default_replicas)
+}

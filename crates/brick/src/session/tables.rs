@@ -3,7 +3,7 @@
 use super::digest::digest_table;
 use super::export::list_exportable;
 use super::login::use_table;
-use super::lookup::{inherited_attributes, table_named};
+use super::lookup::{inherited_attributes, inherited_copies_max, table_named};
 use super::next::{Next, Outcome};
 use crate::accepted::ConnectionId;
 use crate::clients::{Clients, database_of};
@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::tables::TableState;
 use crate::upkeep::publish;
 use crate::users::Rights;
-use brickyard_command::request::{Sizing, TableCommand, TableOptions};
+use brickyard_command::request::{ReplicaCount, Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_metadata::{Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery};
 use brickyard_routing::NodeId;
@@ -92,7 +92,7 @@ pub(super) fn table(
             },
             None => Change::AlterTable {
                 name: name.to_owned(),
-                alteration: alteration(&options),
+                alteration: alteration(core, &options),
             },
         },
         TableCommand::Recover {
@@ -160,7 +160,8 @@ fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> Change {
     new.attributes = inherited_attributes(core);
     options.apply_to(&mut new.attributes);
     new.partitions = options.partitions;
-    new.layout = new.layout.altered(&layout_alteration(options));
+    new.layout.copies_max = inherited_copies_max(core);
+    new.layout = new.layout.altered(&layout_alteration(core, options));
     Change::CreateTable(new)
 }
 
@@ -170,6 +171,10 @@ fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     let sizing = match table.is_some_and(|it| it.is_sized_by_bricks) {
         true => "auto",
         false => "fixed",
+    };
+    let copies = match layout.copies_max {
+        Some(_) => "auto",
+        None => "fixed",
     };
     let leaves = state.map.partitions().leaves();
     let extra = leaves
@@ -184,7 +189,7 @@ fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
             memory += table.memory.value();
         }
     }
-    reply.map(17);
+    reply.map(18);
     let mut text = |field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
@@ -195,6 +200,7 @@ fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     text("evict", attributes.evict.word());
     text("state", state.availability.status.word());
     text("sizing", sizing);
+    text("copies", copies);
     text("placement", &layout.placement.to_string());
     text("nodes", &named(layout));
     text("partition_bytes", &own_bytes(layout));
@@ -227,9 +233,14 @@ fn own_bytes(layout: &Layout) -> String {
     bytes.map_or_else(|| "default".to_owned(), |bytes| bytes.to_string())
 }
 
-fn layout_alteration(options: &TableOptions) -> LayoutAlteration {
+fn layout_alteration(core: &Core, options: &TableOptions) -> LayoutAlteration {
     let nodes = options.nodes.as_ref();
+    let copies_max = options.replicas.map(|replicas| match replicas {
+        ReplicaCount::Auto => Some(core.shared.limits.default_replicas),
+        ReplicaCount::Fixed(_) => None,
+    });
     LayoutAlteration {
+        copies_max,
         placement: options.placement,
         nodes: nodes.map(|nodes| nodes.iter().copied().map(NodeId).collect()),
         partition_bytes: options.partition_bytes,
@@ -237,15 +248,19 @@ fn layout_alteration(options: &TableOptions) -> LayoutAlteration {
 }
 
 /// What `TABLE ALTER` changes; that it names no PARTITIONS was seen when it was parsed.
-fn alteration(options: &TableOptions) -> Alteration {
+fn alteration(core: &Core, options: &TableOptions) -> Alteration {
+    let replicas = options.replicas.and_then(|replicas| match replicas {
+        ReplicaCount::Auto => None,
+        ReplicaCount::Fixed(replicas) => Some(replicas),
+    });
     Alteration {
         medium: options.medium,
         durability: options.durability,
-        replicas: options.replicas,
+        replicas,
         min_in_sync: options.min_in_sync,
         maxmemory: options.maxmemory,
         evict: options.evict,
-        layout: layout_alteration(options),
+        layout: layout_alteration(core, options),
     }
 }
 

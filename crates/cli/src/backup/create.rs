@@ -329,7 +329,15 @@ fn describe(target: &Target, table: &str) -> anyhow::Result<Described> {
     let (id, partitions) = number("id")
         .zip(number("partitions"))
         .context("TABLE DESCRIBE makes no sense")?;
-    let described = |name: String| Some((name.clone(), all.get(&name)?.clone()));
+    // A number that nobody chose is none that a larger cluster should be bound to.
+    let is_chosen = all.get("copies").is_none_or(|it| it == "fixed");
+    let described = |name: String| {
+        let value = match name.as_str() {
+            "replicas" if !is_chosen => "auto".to_owned(),
+            name => all.get(name)?.clone(),
+        };
+        Some((name, value))
+    };
     Ok(Described {
         id,
         partitions: usize::try_from(partitions)?,

@@ -28,8 +28,12 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Copies of the default table's partitions, if there are nodes for them.
+/// Copies of tables, if there are nodes for them: a node that is killed shows what the others do, and three of everything
+/// would be much for one machine.
 const REPLICAS: u16 = 2;
+
+/// That of it the nodes are told.
+const SETTINGS: &[&str] = &["--default-replicas", "2"];
 
 /// How long a node may take until it serves. Reading a log takes its time.
 const START_LIMIT: Duration = Duration::from_secs(120);
@@ -81,7 +85,8 @@ async fn serve(options: &DevOptions) -> anyhow::Result<()> {
     place.keep(&state)?;
     let is_announced = place.announce()?;
     println!("Starting {} nodes ...", ports.len());
-    let settings = place.certificates()?;
+    let mut settings = place.certificates()?;
+    settings.extend(SETTINGS.iter().map(|&it| it.to_owned()));
     let cluster = Rc::new(Cluster::new(&place, &state, &ports, &settings));
     let started = tokio::select! {
         started = cluster.start() => Some(started),
@@ -234,10 +239,10 @@ impl Cluster {
             // The table was made when there was one node, which has a copy of everything for as long as it is
             // not one too many. So all nodes get copies, and then those that are too many go, evenly.
             let nodes = self.nodes.len() as u16;
-            replicate(&first.launch, nodes).await?;
             if nodes > REPLICAS {
-                replicate(&first.launch, REPLICAS).await?;
+                replicate(&first.launch, &nodes.to_string(), nodes).await?;
             }
+            replicate(&first.launch, "auto", nodes.min(REPLICAS)).await?;
         }
         Ok(())
     }
@@ -315,13 +320,12 @@ pub(crate) async fn ask(launch: &Launch, path: &'static str) -> anyhow::Result<h
     spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT, None)).await?
 }
 
-/// Gives the default table so many copies, and waits until they are there, and evenly.
-async fn replicate(launch: &Launch, replicas: u16) -> anyhow::Result<()> {
+/// Gives the default table the copies that are asked for, which are so many, and waits until they are there, and evenly.
+async fn replicate(launch: &Launch, asked: &str, replicas: u16) -> anyhow::Result<()> {
     let deadline = Instant::now() + COPY_LIMIT;
-    let wanted = replicas.to_string();
     loop {
         let address = launch.node_address();
-        let wanted = wanted.clone();
+        let wanted = asked.to_owned();
         let altered = spawn_blocking(move || {
             let words = ["TABLE", "ALTER", "default", "REPLICAS", &wanted];
             Link::open(&Target::resp(address))?.call(&words)

@@ -77,6 +77,9 @@ pub(crate) struct Table {
     pub(crate) medium: String,
     pub(crate) durability: String,
     pub(crate) replicas: u32,
+    /// It asks for one copy, and there are nodes for more.
+    #[serde(default)]
+    pub(crate) has_one_copy: bool,
     pub(crate) min_in_sync: u32,
     pub(crate) partitions: u64,
     pub(crate) partition_states: States,

@@ -86,8 +86,8 @@ pub struct TableOptions {
     pub medium: Option<Medium>,
     /// `DURABILITY memory|log|fsync`
     pub durability: Option<Durability>,
-    /// `REPLICAS n`
-    pub replicas: Option<u8>,
+    /// `REPLICAS n|auto`
+    pub replicas: Option<ReplicaCount>,
     /// `MIN_IN_SYNC n`
     pub min_in_sync: Option<u8>,
     /// `PARTITIONS n`; only when a table is made.
@@ -104,6 +104,15 @@ pub struct TableOptions {
     pub nodes: Option<BTreeSet<u32>>,
     /// `PARTITION_BYTES bytes`; `Some(None)`: what each node is set to (`PARTITION_BYTES default`).
     pub partition_bytes: Option<Option<u64>>,
+}
+
+/// How many copies a table has from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicaCount {
+    /// One on each node, up to the number that the node which is asked is set to.
+    Auto,
+    /// So many.
+    Fixed(u8),
 }
 
 /// How many partitions a table has from now on.
@@ -327,8 +336,11 @@ impl TableOptions {
                 parsed.durability = Some(value.parse().map_err(refused)?);
             } else if is("evict") {
                 parsed.evict = Some(value.parse().map_err(refused)?);
+            } else if is("replicas") && value.eq_ignore_ascii_case("auto") {
+                parsed.replicas = Some(ReplicaCount::Auto);
             } else if is("replicas") {
-                parsed.replicas = Some(count("REPLICAS", &value, u64::from(u8::MAX))? as u8);
+                let replicas = count("REPLICAS", &value, u64::from(u8::MAX))? as u8;
+                parsed.replicas = Some(ReplicaCount::Fixed(replicas));
             } else if is("min_in_sync") {
                 parsed.min_in_sync = Some(count("MIN_IN_SYNC", &value, u64::from(u8::MAX))? as u8);
             } else if is("partitions") && value.eq_ignore_ascii_case("auto") {
@@ -363,7 +375,10 @@ impl TableOptions {
     pub fn apply_to(&self, attributes: &mut TableAttributes) {
         attributes.medium = self.medium.unwrap_or(attributes.medium);
         attributes.durability = self.durability.unwrap_or(attributes.durability);
-        attributes.replicas = self.replicas.unwrap_or(attributes.replicas);
+        // Of `auto` the catalog makes a number.
+        if let Some(ReplicaCount::Fixed(replicas)) = self.replicas {
+            attributes.replicas = replicas;
+        }
         // What is inherited must not be in the way of what is asked for.
         let inherited = attributes.min_in_sync.min(attributes.replicas);
         attributes.min_in_sync = self.min_in_sync.unwrap_or(inherited);

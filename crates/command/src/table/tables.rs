@@ -27,7 +27,7 @@ const DURABILITY: Argument = Argument::one_of(
 )
 .token("DURABILITY")
 .optional();
-const REPLICAS: Argument = Argument::integer("replicas").token("REPLICAS").optional();
+const REPLICAS: Argument = Argument::string("replicas").token("REPLICAS").optional();
 const MIN_IN_SYNC: Argument = Argument::integer("copies").token("MIN_IN_SYNC").optional();
 const MAXMEMORY: Argument = Argument::string("bytes").token("MAXMEMORY").optional();
 const EVICT: Argument = Argument::one_of(

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test's failure is its message")]
 
 mod backup;
+mod copies;
 mod dev;
 mod digest;
 mod figure9;

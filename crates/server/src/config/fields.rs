@@ -254,6 +254,10 @@ fields! {
              once the operating system has it, so a killed process loses nothing.";
         default_medium: Medium = Medium::Ram, "ram or disk",
             "Medium of the table `default`: values in memory, or in the log with the hot ones cached.";
+        default_replicas: u32 = 3, "copies",
+            "Copies of the table `default` and of tables made without REPLICAS, each on a node of its own: so many where \
+             there are nodes for them, and as many as there are nodes until then. 3: while one copy is away, or is made \
+             anew, there are two. 1: what is acknowledged is lost with one disk. The same on all nodes.";
         default_maxmemory: ByteSize = ByteSize(0), "bytes",
             "Most memory of the table `default`. 0: no bound.";
         default_evict: Eviction = Eviction::None, "none or lru",

@@ -273,6 +273,13 @@ impl Checker<'_> {
 
     fn check_table(&mut self) {
         let fields = self.fields;
+        if !(1..=u32::from(u8::MAX)).contains(&fields.default_replicas) {
+            self.refuse(
+                "default_replicas",
+                "it is not between 1 and 255",
+                "leave it out: 3 copies outlive the loss of two nodes, one after the other",
+            );
+        }
         if fields.default_evict == Eviction::Lru && fields.default_maxmemory.0 == 0 {
             self.refuse(
                 "default_evict",

@@ -181,6 +181,7 @@ pub(super) fn default_attributes(config: &Config) -> TableAttributes {
     TableAttributes {
         medium: config.default_medium,
         durability: config.default_durability,
+        replicas: config.copies_by_default(),
         maxmemory: (config.default_maxmemory.0 > 0).then_some(config.default_maxmemory.0),
         evict: config.default_evict,
         ..TableAttributes::default()
@@ -201,10 +202,18 @@ fn check_bricks(config: &Config, have: usize, directory: &DataDir) -> Result<(),
 /// The settings of the default table make it; they do not change it.
 fn warn_of_default_table(config: &Config, catalog: &Catalog) {
     let asked = default_attributes(config);
-    let differs = catalog
-        .table(DEFAULT_TABLE)
-        .is_some_and(|table| table.attributes != asked);
-    if differs && asked != TableAttributes::default() {
+    let usual = Config::default();
+    let is_asked = asked != default_attributes(&usual);
+    let differs = catalog.table(DEFAULT_TABLE).is_some_and(|table| {
+        // How many copies there are of it is a matter of the nodes; up to how many, one of the settings.
+        let copies_max = table.layout.copies_max.unwrap_or(asked.replicas);
+        let attributes = TableAttributes {
+            replicas: copies_max,
+            ..table.attributes.clone()
+        };
+        attributes != asked
+    });
+    if differs && is_asked {
         tracing::warn!(
             "the default_* settings differ from the table `default`, which was made at the first \
              start and stays as it is; change it by TABLE ALTER default"

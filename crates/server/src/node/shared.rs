@@ -76,6 +76,7 @@ pub(super) fn shared(
             recovery_bandwidth: config.recovery_bandwidth.0,
             segment_bytes: config.segment_bytes.0,
             partition_bytes: config.partition_bytes.0,
+            default_replicas: config.copies_by_default(),
             merge_after: config.merge_after,
             value_bytes_max: config.value_bytes_max.to_usize(),
         },
