@@ -52,6 +52,8 @@ pub struct LogDamage {
     /// The partitions that may have had records there, and below which op their keys are unsure
     /// (`None`: not known, so all ops so far).
     pub partitions: Vec<(PartitionId, Option<Op>)>,
+    /// It is not known that any of them had one: the records before and behind it may show that it had none.
+    pub is_suspicion: bool,
     /// For the log and the operator.
     pub text: String,
 }

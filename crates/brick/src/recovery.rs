@@ -28,8 +28,9 @@ pub(crate) use contents::Ground;
 pub(crate) use fold::Fold;
 
 use crate::brick::Brick;
+use crate::log_health::LogScar;
 use crate::log_record::{LogDamage, LogRecord};
-use crate::tables::Unloaded;
+use crate::tables::{Suspicion, Unloaded};
 use crate::upkeep;
 use brickyard_types::record::{HEADER_BYTES, Record};
 use brickyard_types::{Medium, PartitionId, Position, SegmentId};
@@ -88,12 +89,24 @@ impl LogReplay {
         let core = &mut self.brick.core;
         let records_max = damage.len / HEADER_BYTES as u64 + 1;
         let place = (damage.position, records_max);
+        let suspicion = match damage.is_suspicion {
+            true => Suspicion::Possible,
+            false => Suspicion::Certain,
+        };
         let mut core = core.parts();
         let mut ground = Ground::of(&mut core.replication, &mut core.outside);
-        self.fold.on_damage(&mut ground, place, &damage.partitions);
+        self.fold
+            .on_damage(&mut ground, place, suspicion, &damage.partitions);
         let segments = core.replication.segments;
-        segments.mark_damaged(damage.position.segment);
-        segments.health.note_damage(damage.text);
+        if !damage.partitions.is_empty() {
+            segments.mark_damaged(damage.position.segment);
+        }
+        let partitions = damage.partitions.iter().map(|(partition, _)| *partition);
+        segments.health.note_damage(LogScar {
+            segment: damage.position.segment,
+            partitions: partitions.collect(),
+            text: damage.text,
+        });
     }
 
     /// Where records are of which more than a hint is needed: they may have to be sent to other replicas. Each is

@@ -359,6 +359,7 @@ fn replies_of_several_damages_add_up_and_a_later_record_ends_them() {
         },
         len,
         partitions: vec![(id, None)],
+        is_suspicion: false,
         text: "damage".to_owned(),
     };
     let mut recovery = LogReplay::of(brick);

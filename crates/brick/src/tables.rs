@@ -20,7 +20,7 @@ mod state;
 mod windows;
 
 pub(crate) use children::{halves_of, is_split_from};
-pub(crate) use gaps::Gaps;
+pub(crate) use gaps::{Gaps, Suspicion};
 pub(crate) use partition::{Partition, PendingClear};
 pub(crate) use room::{Room, evicts, memory_max};
 pub(crate) use state::{Availability, TableState, Unloaded, storage};

@@ -10,7 +10,7 @@ use brickyard_brick::{Brick, BrickConfig, HintItem, LogDamage, LogRecord, LogRep
 use brickyard_metadata::Catalog;
 use brickyard_store::{self as store, Damage, Disk, HintRecord, Opened, Tainted};
 use brickyard_types::record::Kind;
-use brickyard_types::{BrickId, Instant, Op, PartitionId, Position, UnixMillis};
+use brickyard_types::{BrickId, Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -39,10 +39,11 @@ pub fn recover<D: Disk>(
     let (started, _) = now();
     let id = config.brick;
     let mut recovered = replay(disk, config, now(), make(), VecDeque::new())?;
-    if recovered.opened.report.damages.iter().any(Damage::is_loss) {
-        let damages = recovered.opened.report.damages.iter();
+    if !recovered.opened.report.damages.is_empty() {
+        let report = &recovered.opened.report;
+        let damages = report.damages.iter();
         let damages = damages
-            .map(|damage| translate(damage, id, catalog))
+            .map(|damage| translate(damage, report, id, catalog))
             .collect();
         drop(recovered);
         recovered = replay(disk, config, now(), make(), damages)?;
@@ -147,7 +148,12 @@ fn recover_hint(recovery: &mut LogReplay, hint: &HintRecord<'_>, position: Posit
     put_back(&entries.collect::<Vec<_>>());
 }
 
-fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> LogDamage {
+fn translate(
+    damage: &Damage,
+    report: &store::RecoveryReport,
+    brick: BrickId,
+    catalog: &Catalog,
+) -> LogDamage {
     let partitions: Vec<(PartitionId, Option<Op>)> = match &damage.tainted {
         Tainted::Nothing => Vec::new(),
         Tainted::Op(partition, op) => vec![(*partition, Some(*op))],
@@ -161,8 +167,20 @@ fn translate(damage: &Damage, brick: BrickId, catalog: &Catalog) -> LogDamage {
         },
         len: u64::from(damage.len),
         partitions,
+        is_suspicion: damage.tainted == Tainted::All && has_all_before(report, damage.segment),
         text: damage.to_string(),
     }
+}
+
+/// Whether no segment before this one has gone: what the cleaner may have moved into it then stands where it was as well, and
+/// so do the tombstones that a watermark speaks of.
+fn has_all_before(report: &store::RecoveryReport, segment: SegmentId) -> bool {
+    let before = report.segments.iter().map(|summary| summary.segment);
+    let before = before.filter(|it| *it < segment);
+    let missing = u64::from(segment.0)
+        .saturating_sub(1)
+        .abs_diff(before.count() as u64);
+    missing == 0
 }
 
 fn partitions_of(brick: BrickId, catalog: &Catalog) -> impl Iterator<Item = PartitionId> {

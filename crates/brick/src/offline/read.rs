@@ -18,7 +18,7 @@ use crate::outside::Outside;
 use crate::recovery::{Fold, Ground, build_all};
 use crate::replica::Replication;
 use crate::segments::Segments;
-use crate::tables::{Tables, Unloaded};
+use crate::tables::{Suspicion, Tables, Unloaded};
 use brickyard_routing::Member;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Position, TableId};
@@ -129,7 +129,7 @@ impl Offline {
                 offset: u32::MAX,
             };
             let all = ground.partitions_of(walk.table);
-            fold.on_damage(&mut ground, (end, RECORDS_MAX), &all);
+            fold.on_damage(&mut ground, (end, RECORDS_MAX), Suspicion::Certain, &all);
             replication.segments.mark_damaged(segment);
         }
         self.walk_on(replication, outside);

@@ -48,10 +48,12 @@ impl Ground<'_> {
             self.tables
                 .note_request(header, id, found.outcome(), self.now);
         }
+        let position = found.position();
         if found.is_empty() {
+            self.tables
+                .for_children(header.partition, |held| held.gaps.resume(position, header));
             return self.note_op(header);
         }
-        let position = found.position();
         found.for_items(|header, key, value| match header.kind {
             Kind::Put | Kind::Delete => {
                 let owner = self.tables.child(header.table, header.partition, key);
@@ -98,9 +100,7 @@ impl Ground<'_> {
         let Some(Some(held)) = state.partitions.get_mut(leaf) else {
             return;
         };
-        if header.flags & flag::MOVED == 0 {
-            held.gaps.resume(position, header.op);
-        }
+        held.gaps.resume(position, header);
         if header.flags & flag::COPIED != 0 {
             held.gaps.note_copied(position.segment);
         }
@@ -147,8 +147,7 @@ impl Ground<'_> {
                 "table '{}' does not fit into this machine's memory: {full}",
                 state.name
             );
-            if self.log_health.damages().last() != Some(&text) {
-                self.log_health.note_damage(text.clone());
+            if self.log_health.note_lack_of_room(&text) {
                 self.effects.push_back(Effect::Stop(text));
             }
         }

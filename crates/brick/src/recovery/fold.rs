@@ -19,7 +19,7 @@ use super::kept::Kept;
 use super::parents::end_at;
 use crate::groups::has_other_replicas;
 use crate::log_record::LogRecord;
-use crate::tables::{Partition, TableState, Tables};
+use crate::tables::{Partition, Suspicion, TableState, Tables};
 use brickyard_replication::{Baseline, LogMark, Rebuild, Restored, SuffixEntry};
 use brickyard_routing::Prefix;
 use brickyard_types::record::{Header, Kind, Record};
@@ -179,6 +179,7 @@ impl Fold {
         &mut self,
         ground: &mut Ground<'_>,
         (position, records_max): (Position, u64),
+        suspicion: Suspicion,
         partitions: &[(PartitionId, Option<Op>)],
     ) {
         for (partition, op) in partitions {
@@ -198,7 +199,7 @@ impl Fold {
                         held.gaps.lose_op(*op);
                         held.op = held.op.max(*op);
                     }
-                    None => held.gaps.lose_records(position, records_max),
+                    None => held.gaps.lose_records(position, records_max, suspicion),
                 }
             }
         }

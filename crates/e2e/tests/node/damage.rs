@@ -253,3 +253,69 @@ fn torn_tail_is_cut_and_everything_before_it_is_served() {
         "half a record was served"
     );
 }
+
+/// Keys of the test of what damage costs, and how many it may cost: some partitions' worth.
+const MANY: usize = 20_000;
+const COST_MAX: usize = MANY / 50;
+
+fn short(number: usize) -> String {
+    format!("value of {number}.")
+}
+
+/// Flips bytes of the record that holds a value, each a distance from where the record's header starts.
+fn flip(path: &Path, number: usize, places: &[usize]) {
+    let mut bytes = fs::read(path).expect("a segment can be read");
+    let (name, value) = (key(number), short(number));
+    let body = format!("{name}{value}");
+    let found = bytes
+        .windows(body.len())
+        .position(|it| it == body.as_bytes());
+    let header = found.expect("the segment has the record") - 48;
+    for place in places {
+        bytes[header + place] ^= 0x08;
+    }
+    fs::write(path, bytes).expect("a segment can be written");
+}
+
+/// One node, and nobody to ask. What is known to be whole is served: a flipped byte in a header costs nothing, a header that
+/// is beyond repair the keys of the partition whose ops it lacks, a rotten value those of its own.
+#[test]
+fn damage_costs_the_keys_that_it_can_have_touched() {
+    let mut server = Setup::brickyard(1).start();
+    let mut client = server.connect();
+    for number in 0..MANY {
+        assert!(client.call(&["SET", &key(number), &short(number)]).is_ok());
+    }
+    drop(client);
+    server.kill();
+    let segments = files(&server.data()).into_iter();
+    let mut segments = segments.filter(|path| path.extension().is_some_and(|it| it == "seg"));
+    let segment = segments.next().expect("a segment");
+    // Its op; table and partition of another one; a byte of its value.
+    flip(&segment, MANY / 4, &[33]);
+    flip(&segment, MANY / 2, &[21, 24]);
+    flip(&segment, MANY / 2 + MANY / 10, &[48 + 12]);
+    server.try_restart().expect("the server starts");
+
+    let mut client = server.connect();
+    let mut refused = Vec::new();
+    for number in 0..MANY {
+        let reply = client.call(&["GET", &key(number)]);
+        if reply.is_error_with("DAMAGED") {
+            refused.push(number);
+        } else {
+            assert_eq!(reply.text(), short(number), "{}", key(number));
+        }
+    }
+    assert!(refused.contains(&(MANY / 2)), "its record is lost");
+    assert!(
+        refused.contains(&(MANY / 2 + MANY / 10)),
+        "its value is lost"
+    );
+    assert!(!refused.contains(&(MANY / 4)), "its header was set right");
+    let count = refused.len();
+    assert!(
+        count < COST_MAX,
+        "{count} keys are refused for two that are lost"
+    );
+}

@@ -68,3 +68,45 @@ fn check_flip(log: &Log, sound: &[Seen], segment: SegmentId, at: u32, page_cache
         assert_eq!(record.position.offset, damage.offset, "{what}");
     }
 }
+
+/// Two wrong bytes of a header are beyond mending: the record is lost, and its partition is known to lack something.
+/// Rule `a damaged header taints its segment`.
+#[test]
+fn header_beyond_mending_costs_its_record() {
+    let (disk, _) = Log::<MemDisk>::sealed();
+    let sound = Log::open(&disk.fork(2), config()).seen;
+    for record in &sound {
+        let name = file_name::segment(record.position.segment);
+        let at = record.position.offset as usize;
+        let rotten = disk.fork(3);
+        rotten.flip(&name, at + 24, 1);
+        rotten.flip(&name, at + 33, 1);
+        let log = Log::open(&rotten, config());
+        let offset = record.position.offset;
+        check_flip(
+            &log,
+            &sound,
+            record.position.segment,
+            offset,
+            PageCache::Intact,
+        );
+        assert!(!log.seen.contains(record), "{record:?}");
+    }
+}
+
+/// One wrong byte costs nothing, but of a record without a body.
+#[test]
+fn header_with_one_wrong_byte_costs_nothing() {
+    let (disk, _) = Log::<MemDisk>::sealed();
+    let sound = Log::open(&disk.fork(2), config()).seen;
+    let mut mended = 0;
+    for record in &sound {
+        let name = file_name::segment(record.position.segment);
+        let rotten = disk.fork(3);
+        rotten.flip(&name, record.position.offset as usize + 33, 0x40);
+        let log = Log::open(&rotten, config());
+        mended += usize::from(log.seen == sound);
+        assert_eq!(log.report().damages.len(), 1, "it is told all the same");
+    }
+    assert!(mended > sound.len() / 2, "{mended} of {}", sound.len());
+}

@@ -3,8 +3,9 @@
 //! In:  a file and where its records end. Out: [`Found`], in order of offset.
 //!
 //! Invariants:
-//! - Every byte between start and end is in exactly one `Found`.
-//! - A record or a mark is yielded only if each of its checksums matched.
+//! - Every byte between start and end is in exactly one `Found`; of what was mended one tells of that, and the next one has it.
+//! - A record or a mark is yielded only if each of its checksums matched, be it after one byte of its header was set right
+//!   (`mend`).
 //!
 //! Past damage the next record starts where a sound header says, or else at the next offset at which
 //! header and body verify. In a sealed segment it must also belong to a partition of the footer, so
@@ -14,6 +15,7 @@
 
 use super::footer::{FOOTER_MAGIC, FooterState};
 use super::mark::{MARK_BYTES, MARK_KIND_MIN, Mark};
+use super::mend::mend;
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::disk::DiskFile;
 use brickyard_types::record::{
@@ -59,6 +61,8 @@ pub(crate) struct Unreadable {
     pub(crate) cause: DecodeError,
     /// Whose outcome is lost, if the header is sound.
     pub(crate) known: Option<(PartitionId, Op)>,
+    /// One byte was set right, and what stands there comes next: nothing is lost.
+    pub(crate) is_mended: bool,
 }
 
 /// What stands at an offset, without the bytes.
@@ -246,6 +250,18 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                     Some(len) => Some(start + len).filter(|next| *next <= self.end),
                     None => self.search(start + 1)?,
                 };
+                if len.is_none()
+                    && !is_torn
+                    && let Some(end) = self.mend(start, next)?
+                {
+                    return Ok(Some(Found::Damage(Unreadable {
+                        offset,
+                        len: (end - start) as u32,
+                        cause,
+                        known: None,
+                        is_mended: true,
+                    })));
+                }
                 self.offset = next.unwrap_or(self.end);
                 assert!(
                     start <= self.offset && self.offset <= self.end,
@@ -258,6 +274,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                     len: (self.offset - start) as u32,
                     cause,
                     known,
+                    is_mended: false,
                 };
                 Ok(Some(if is_unwritten {
                     Found::Unwritten(unreadable)
@@ -323,6 +340,27 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             };
             return Ok(Stretch::Bad { cause, len, known });
         }
+    }
+
+    /// Sets right, in the buffer, the one byte of a header that keeps what stands there from verifying; where that ends. Before
+    /// `next` if something follows, or where the header says.
+    fn mend(&mut self, start: u64, next: Option<u64>) -> io::Result<Option<u64>> {
+        let available = self.fill(start, HEADER_BYTES)?;
+        let at = (start - self.buffer_start) as usize;
+        let header = &self.buffer[at..at + available];
+        let end = match next {
+            Some(next) => next,
+            None if available < HEADER_BYTES => return Ok(None),
+            None => start + HEADER_BYTES as u64 + u64::from(u32_at(header, 8)),
+        };
+        if end > self.end {
+            return Ok(None);
+        }
+        let need = usize::try_from(end - start).unwrap_or(usize::MAX);
+        let available = self.fill(start, need)?;
+        let at = (start - self.buffer_start) as usize;
+        let is_mended = available >= need && mend(&mut self.buffer[at..at + need]);
+        Ok(is_mended.then_some(end))
     }
 
     /// Behind the last byte that is not zero.
