@@ -5,7 +5,8 @@
 //!
 //! Invariants:
 //! - A segment is removed only when every live record of it has been appended elsewhere *and
-//!   synced*, and nothing in it was pending or damaged (rule `pending records are live`).
+//!   synced*, and nothing in it was pending or damaged (rule `pending records are live`), but for damage that has healed
+//!   (`heal`).
 //! - A moved record keeps its (view, op), so it never wins over a newer one.
 //! - A tombstone is dropped only when no segment is left that was there when it was written, or
 //!   when a newer record of its key stands in the log; the watermark is raised before (rule
@@ -340,7 +341,7 @@ impl Cleaner {
         if !self.reader.accept(chunk) {
             return;
         }
-        if chunk.is_damaged {
+        if chunk.is_damaged && !(chunk.is_known && replication.segments.is_healed(segment)) {
             replication.segments.mark_damaged(segment);
             return self.abandon_pass(replication.tables);
         }
@@ -559,6 +560,10 @@ impl Cleaner {
             // Something is live there that the pass did not move (a table full of segments): it
             // stays, and another pass will see to it.
             self.back_off = BACK_OFF_TICKS;
+            if replication.segments.is_healed(segment) {
+                // It is in the damaged part alone, and cannot be moved.
+                replication.segments.mark_damaged(segment);
+            }
             return;
         }
         replication.segments.remove(segment);

@@ -448,6 +448,7 @@ fn rate(is_dead: bool) -> u64 {
         records: &verified(HEADER_BYTES, &bytes).0,
         next: Some(HEADER_BYTES + bytes.len() as u32),
         is_damaged: false,
+        is_known: true,
     };
     let mut core = brick.core.parts();
     let (replication, outside) = (&mut core.replication, &mut core.outside);

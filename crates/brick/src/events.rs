@@ -9,6 +9,7 @@ use crate::clean::{APART_TOKEN, Permit};
 use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
 use crate::forward::Forward;
+use crate::heal::heal;
 use crate::log_chunk::LogChunk;
 use crate::membership::adopt_groups;
 use crate::offline::{READ_TOKEN, SHELVED_TOKEN};
@@ -326,6 +327,7 @@ impl Brick {
             self.tell_cleaner();
             self.core.tables.expire_requests(self.core.unix);
             self.resize_partitions();
+            heal(&mut self.core);
             self.upkeep.cpu_load.look(&mut self.core);
             publish(&self.core, &self.clients);
         }

@@ -41,6 +41,7 @@ mod gather;
 mod groups;
 #[cfg(test)]
 mod harness;
+mod heal;
 #[cfg(test)]
 mod hinted;
 mod input;

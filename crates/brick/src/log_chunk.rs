@@ -18,6 +18,8 @@ pub struct LogChunk<'a> {
     pub next: Option<u32>,
     /// The segment has damage: it must not be deleted.
     pub is_damaged: bool,
+    /// All of that damage was met at the start, so it is known what it can have held: once it has healed the segment may go.
+    pub is_known: bool,
 }
 
 /// What is left of the records of a chunk.

@@ -95,6 +95,7 @@ mod log_reader_test {
             records: &NONE,
             next,
             is_damaged: false,
+            is_known: true,
         }
     }
 

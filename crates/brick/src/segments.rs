@@ -21,8 +21,10 @@ pub(crate) struct Usage {
 pub(crate) struct Segment {
     /// Bytes of its records.
     pub(crate) bytes: u64,
-    /// It has damage that was not repaired: it is neither cleaned nor removed.
+    /// It has damage that has not healed: it is neither cleaned nor removed.
     pub(crate) is_damaged: bool,
+    /// It has damage of which nothing is missing any more: it is cleaned before all others.
+    pub(crate) is_healed: bool,
     /// Something in it must outlive every older segment: not cleaned before it is the oldest.
     pub(crate) is_pinned: bool,
     /// Nothing in it is needed any more: it goes with the next sync.
@@ -79,7 +81,23 @@ impl Segments {
     }
 
     pub(crate) fn mark_damaged(&mut self, id: SegmentId) {
-        self.sealed.entry(id).or_default().is_damaged = true;
+        let segment = self.sealed.entry(id).or_default();
+        segment.is_damaged = true;
+        segment.is_healed = false;
+    }
+
+    /// Nothing is missing any more that its damage can have held.
+    pub(crate) fn mark_healed(&mut self, id: SegmentId) {
+        // One that is not there was given back.
+        if let Some(segment) = self.sealed.get_mut(&id) {
+            segment.is_damaged = false;
+            segment.is_healed = true;
+        }
+    }
+
+    /// Whether its damage is no reason to keep it.
+    pub(crate) fn is_healed(&self, id: SegmentId) -> bool {
+        self.sealed.get(&id).is_some_and(|it| it.is_healed)
     }
 
     pub(crate) fn pin(&mut self, id: SegmentId) {
@@ -188,9 +206,6 @@ impl Segments {
         cleaned: u64,
         now: Instant,
     ) -> Option<SegmentId> {
-        if self.excess(usage, now) == 0 {
-            return None;
-        }
         let of = |id: &SegmentId| usage.get(id).copied().unwrap_or_default();
         let newest = self.sealed.keys().next_back().map_or(0, |id| id.0);
         let candidates = self.sealed.range(..before).filter(|(id, segment)| {
@@ -198,6 +213,12 @@ impl Segments {
             let is_wanted = self.shelved.contains(id) || now < segment.left_until;
             is_free && !is_wanted && !segment.is_damaged && !segment.is_leaving
         });
+        if let Some((id, _)) = candidates.clone().find(|(_, segment)| segment.is_healed) {
+            return Some(*id);
+        }
+        if self.excess(usage, now) == 0 {
+            return None;
+        }
         let used_percent = |id: &SegmentId, segment: &Segment| {
             let Usage { live, tombstones } = of(id);
             ((live + tombstones) * 100)
@@ -390,6 +411,20 @@ mod segments_test {
         assert_eq!(segments.files(), (3, 200 * MIB + 4196));
         segments.seal(SegmentId(3), 5000);
         assert_eq!(segments.files(), (3, 200 * MIB + 5000));
+    }
+
+    #[test]
+    fn segment_whose_damage_has_healed_goes_before_all_others() {
+        let mut segments = segments(&[100, 100]);
+        segments.mark_damaged(SegmentId(2));
+        assert!(segments.is_held_up());
+        segments.mark_healed(SegmentId(2));
+        assert!(!segments.is_held_up());
+        let all_live = live(&[100, 100]);
+        assert_eq!(pick(&segments, &all_live), Some(SegmentId(2)));
+        // It turned out that something in it is still wanted.
+        segments.mark_damaged(SegmentId(2));
+        assert_eq!(pick(&segments, &all_live), None);
     }
 
     #[test]

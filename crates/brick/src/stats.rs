@@ -5,6 +5,21 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 
+impl LogStats {
+    pub(crate) fn note_healed(&self, texts: impl Iterator<Item = String>) {
+        if let Ok(mut healed) = self.healed.write() {
+            healed.extend(texts);
+        }
+    }
+
+    /// Damage that was there at the start and has healed since.
+    #[must_use]
+    pub fn healed(&self) -> Vec<String> {
+        let healed = self.healed.read();
+        healed.map(|texts| texts.clone()).unwrap_or_default()
+    }
+}
+
 /// A number that one thread changes and others read.
 ///
 /// The writer is alone, so a load and a store do for an addition and cost no locked instruction.
@@ -128,6 +143,8 @@ pub struct LogStats {
     pub segments_cleaned: Counter,
     /// Bytes that the cleaner moved.
     pub moved_bytes: Counter,
+    /// Damage that was there at the start and has healed since, in the words of that time.
+    healed: RwLock<Vec<String>>,
 }
 
 /// Everything one brick counts.

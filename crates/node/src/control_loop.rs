@@ -18,7 +18,7 @@ use crate::log_writer::{LogWriter, Report};
 use crate::member::{ClusterMember, First};
 use crate::message::Message;
 use crate::peer::{
-    Consequence, HandshakeRefused, Hello, Introduction, Welcome, admit, consequence,
+    Consequence, HandshakeRefused, Hello, Introduction, Welcome, admit, consequence, refusal_of,
 };
 use crate::register::TakenIn;
 use crate::storage::{self, Stored};
@@ -359,6 +359,9 @@ impl<H: ControlIo> ControlLoop<H> {
 
     /// A node that was dialed took the connection.
     pub fn on_welcome(&mut self, target: Target, welcome: Welcome) {
+        // What it refused before it does not refuse any more.
+        let beginning = refusal_of(&target);
+        self.refusals.retain(|it| !it.starts_with(&beginning));
         if let Phase::Bootstrap(bootstrap, _) = &mut self.phase {
             let source = Source::Dialed(target);
             bootstrap.on_welcome(source, welcome.key, welcome.cluster, &mut self.common);

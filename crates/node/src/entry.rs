@@ -29,7 +29,7 @@ pub(crate) enum Entry {
 }
 
 /// What a node is told that comes back after it was removed.
-pub(crate) const REMOVED: &str = "this node was removed from the cluster; start it with an empty directory to let it join as another one";
+pub const REMOVED: &str = "this node was removed from the cluster; start it with an empty directory to let it join as another one";
 
 /// What came of a registration that another process of the same node has overtaken.
 const OVERTAKEN: &str =

@@ -57,6 +57,7 @@ pub use address::HostPort;
 pub use brick_loop::BrickLoop;
 pub use changes::ChangeOrigin;
 pub use control_loop::{ControlLoop, ControlStart, News};
+pub use entry::REMOVED;
 pub use host::{Common, ControlIo, ENDLESS, Host, Source, Target, ToBrick, Urgency, peer_address};
 pub use log_writer::{LogWriter, Report};
 pub use member::{ClusterMember, First, MemberView};

@@ -22,7 +22,7 @@ mod frame;
 mod hello;
 mod redial;
 
-pub use admit::{Consequence, admit, consequence};
+pub use admit::{Consequence, admit, consequence, refusal_of};
 pub use contacts::{Contacts, Wires};
 pub use frame::{
     FrameHeader, HEADER_BYTES, HELLO_BYTES_MAX, MESSAGE_BYTES_MAX, PeerFrameError, frame,

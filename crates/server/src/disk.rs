@@ -124,7 +124,7 @@ pub(crate) fn start<D: Disk>(
     progress.attach(sync_handle.thread().clone());
     deletes.attach(sync_handle.thread().clone());
     let read_thread = ReadThread {
-        log: Reading::new(opened.reader),
+        log: Reading::new(opened.reader, opened.report.damages),
         orders: read_orders,
         reports: read_to_loop,
         deletes,

@@ -193,7 +193,7 @@ impl LogWork {
             syncing: None,
             is_poisoned: false,
             reads: VecDeque::new(),
-            reading: Reading::new(opened.reader),
+            reading: Reading::new(opened.reader, opened.report.damages),
             is_reading: false,
             is_hinting: false,
             under_way: UnderWay::default(),

@@ -101,6 +101,7 @@ impl Disk {
             },
             len: self.segments[&segment].len() as u64,
             partitions: partitions.iter().map(|id| (*id, None)).collect(),
+            is_suspicion: false,
             text: format!("segment {segment} is damaged"),
         });
     }
@@ -230,6 +231,7 @@ impl Disk {
                 records: &records,
                 next: None,
                 is_damaged: is_damaged || has_more,
+                is_known: !has_more,
             }));
         }
     }

@@ -662,6 +662,54 @@ fn damage_is_over_when_all_that_it_took_has_come_again() {
     }
 }
 
+/// What it lacked came from the other replica: nobody has to look after it any more, and its segment goes.
+#[test]
+fn damage_heals_when_other_replicas_are_whole() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    assert_eq!(cluster.call(client, "SET k 1"), "+OK");
+    cluster.roll(backup);
+    cluster.damage(backup, 1);
+    cluster.kill(backup);
+    cluster.settle();
+    cluster.restart(backup);
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    for second in 0.. {
+        cluster.tick(Duration::from_secs(1));
+        cluster.settle();
+        let has_healed = cluster.brick(backup).core.segments.health.has_healed();
+        if has_healed && !cluster.segments(backup).contains(&1) {
+            break;
+        }
+        assert!(second < 60, "{}", cluster.story());
+    }
+    assert_eq!(cluster.brick(backup).core.stats().log.healed().len(), 1);
+    assert_eq!(cluster.keys_at(backup, "k"), ["k"]);
+}
+
+/// Nobody else has what was lost: the file stays as it is, and may be mended.
+#[test]
+fn damage_of_the_only_copy_does_not_heal() {
+    let mut cluster = Cluster::new(1, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    assert_eq!(cluster.call(client, "SET k 1"), "+OK");
+    cluster.roll(0);
+    cluster.damage(0, 1);
+    cluster.kill(0);
+    cluster.restart(0);
+    for _ in 0..5 {
+        cluster.tick(Duration::from_secs(1));
+        cluster.settle();
+    }
+    assert!(!cluster.brick(0).core.segments.health.has_healed());
+    assert!(cluster.segments(0).contains(&1));
+    let client = cluster.connect(0, Port::Node);
+    let reply = cluster.call(client, "GET k");
+    assert!(reply.starts_with("-DAMAGED"), "{reply}");
+}
+
 #[test]
 fn primary_that_cannot_read_what_it_has_to_copy_hands_over() {
     let mut cluster = Cluster::new(3, on_disk(3));

@@ -208,6 +208,7 @@ fn run_restore(arguments: &Restore) -> anyhow::Result<ExitCode> {
         connections: 1,
         patience: Duration::from_secs(arguments.patience),
         is_strict: false,
+        can_resume: false,
     };
     let bar = bar("{bar:30} {pos} of {len} partitions  {msg}, {eta} left");
     bar.set_length(manifest.parts.len() as u64);

@@ -1,6 +1,6 @@
 //! `brickyard table digest`: whether the replicas of each partition of a table hold the same.
 //!
-//! In:  a node, a table's name. Out: a line a partition and a verdict.
+//! In:  a node, a table's name. Out: a verdict, and the partitions that it is not well with; or all of them.
 //!
 //! Every brick is asked at its own port for what it holds, in parts. Replicas are compared that have committed the same
 //! operations; those that are behind, or were written to meanwhile, are looked at again.
@@ -9,12 +9,15 @@ use crate::exit::NOT_WHOLE;
 use anyhow::{Context, bail};
 use brickyard_bench::{Link, Target};
 use brickyard_wire::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+/// Partitions that are told one by one, unless all are wanted.
+const LISTED: usize = 8;
 
 /// Between two looks at replicas that are behind.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -45,7 +48,12 @@ enum Verdict {
 }
 
 /// Asks until replicas can be compared, or patience is at its end; prints what is there then.
-pub(super) fn run(target: &Target, table: &str, patience: Duration) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    target: &Target,
+    table: &str,
+    patience: Duration,
+    lists_all: bool,
+) -> anyhow::Result<ExitCode> {
     let until = Instant::now() + patience;
     let mut equal = Copies::new();
     loop {
@@ -64,7 +72,7 @@ pub(super) fn run(target: &Target, table: &str, patience: Duration) -> anyhow::R
             sleep(PAUSE);
             continue;
         }
-        let text = render(&copies, &verdicts, &away);
+        let text = render(&copies, &verdicts, &away, lists_all);
         io::stdout().write_all(text.as_bytes())?;
         let is_well = verdicts.iter().all(|it| *it == Verdict::Equal);
         return Ok(if is_well {
@@ -126,6 +134,16 @@ impl Brick {
     }
 }
 
+/// The addresses of bricks in a reply to `CLUSTER NODES`, each once: a node that came back with an empty directory stands
+/// beside the one that it was before, at the same address, and only one of them answers there.
+fn addresses(nodes: &str) -> BTreeSet<&str> {
+    // `id host:port@port flags ...`
+    let addresses = nodes
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1)?.split_once('@'));
+    addresses.map(|(address, _)| address).collect()
+}
+
 /// The copies of each partition, and the bricks that did not answer.
 ///
 /// All bricks are asked side by side, whoever is the least far first: the replicas of one partition are looked at within
@@ -133,13 +151,9 @@ impl Brick {
 fn collect(target: &Target, table: &str) -> anyhow::Result<(Copies, Vec<String>)> {
     let mut link = Link::open(target)?;
     let nodes = text(&ask(target, &mut link, &["CLUSTER", "NODES"])?);
-    // `id host:port@port flags ...`
-    let addresses = nodes
-        .lines()
-        .filter_map(|line| line.split(' ').nth(1)?.split_once('@'));
     let mut bricks = Vec::new();
     let mut away = Vec::new();
-    for (address, _) in addresses {
+    for address in addresses(&nodes) {
         let target = Target {
             address: address.to_owned(),
             ..target.clone()
@@ -238,9 +252,15 @@ fn check(copies: &[Copy], replicas: usize) -> Verdict {
     }
 }
 
-fn render(copies: &Copies, verdicts: &[Verdict], away: &[String]) -> String {
+fn render(copies: &Copies, verdicts: &[Verdict], away: &[String], lists_all: bool) -> String {
     let mut out = String::new();
-    for ((partition, copies), verdict) in copies.iter().zip(verdicts) {
+    let told = copies
+        .iter()
+        .zip(verdicts)
+        .filter(|(_, verdict)| lists_all || **verdict != Verdict::Equal);
+    let count = told.clone().count();
+    let most = if lists_all { count } else { LISTED };
+    for ((partition, copies), verdict) in told.take(most) {
         let word = match verdict {
             Verdict::Equal => "equal",
             Verdict::Behind => "BEHIND",
@@ -264,6 +284,13 @@ fn render(copies: &Copies, verdicts: &[Verdict], away: &[String]) -> String {
                 }
             );
         }
+    }
+    if count > most {
+        let _ = writeln!(
+            out,
+            "and {} more partitions; --all shows them",
+            count - most
+        );
     }
     for brick in away {
         let _ = writeln!(out, "brick {brick} did not answer");

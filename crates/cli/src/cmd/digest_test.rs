@@ -65,3 +65,41 @@ fn parts_of_a_partition_are_added_up() {
     assert!(!copies[&9][0].is_steady);
     assert_eq!(add(&mut copies, "a:1", &Value::Integer(1)), None);
 }
+
+/// As after a node came back with an empty directory.
+#[test]
+fn address_that_two_nodes_had_is_asked_once() {
+    let nodes = "a 127.0.0.1:7001@7009 master - 0 0 3 connected 0-5460\n\
+                 b 127.0.0.1:7011@7019 master,fail - 0 0 3 disconnected\n\
+                 c 127.0.0.1:7011@7019 master - 0 0 3 connected 5461-16383\n";
+    let asked: Vec<&str> = addresses(nodes).into_iter().collect();
+    assert_eq!(asked, ["127.0.0.1:7001", "127.0.0.1:7011"]);
+}
+
+#[test]
+fn only_what_is_not_well_is_told_unless_all_is_wanted() {
+    let copies: Copies = (0..100)
+        .map(|partition| {
+            let pair = vec![copy("primary", 5, 7), copy("backup", 5, 7)];
+            (partition, pair)
+        })
+        .collect();
+    let mut verdicts = vec![Verdict::Equal; 100];
+    let lines = |verdicts: &[Verdict], lists_all| {
+        let text = render(&copies, verdicts, &[], lists_all);
+        let partitions = text.lines().filter(|line| line.starts_with("partition "));
+        (partitions.count(), text)
+    };
+    let (told, text) = lines(&verdicts, false);
+    assert_eq!(told, 0, "{text}");
+    assert!(text.starts_with("100 partitions, 200 replicas"), "{text}");
+    assert_eq!(lines(&verdicts, true).0, 100);
+    verdicts[70] = Verdict::Differ;
+    let (told, text) = lines(&verdicts, false);
+    assert_eq!(told, 1);
+    assert!(text.starts_with("partition 70: DIFFER"), "{text}");
+    verdicts.fill(Verdict::Behind);
+    let (told, text) = lines(&verdicts, false);
+    assert_eq!(told, LISTED);
+    assert!(text.contains("and 92 more partitions; --all"), "{text}");
+}

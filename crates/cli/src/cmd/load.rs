@@ -10,7 +10,7 @@ use crate::{
         record::{Records, Trouble},
         source::Source,
         tally::Tally,
-        writer::{Options, Stopped, Writer},
+        writer::{Options, Stopped, Writer, left_from},
     },
     target::{ADDRESS_DEFAULT, TargetArguments, with_port},
 };
@@ -65,6 +65,9 @@ pub(crate) struct Arguments {
     /// Connections to each brick
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     connections: u8,
+    /// Leave out what begins on earlier lines of the file, as a load says that was interrupted
+    #[arg(long, value_name = "LINE", default_value_t = 1)]
+    from_line: u64,
     /// How long to try again when the server is busy or gone, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     patience: u64,
@@ -111,7 +114,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         connections: usize::from(arguments.connections),
         patience: Duration::from_secs(arguments.patience),
         is_strict: arguments.strict,
+        can_resume: true,
     };
+    if arguments.from_line > 1 && arguments.files.len() > 1 {
+        bail!(
+            "--from-line is about one file, and several are named; load the others by themselves"
+        );
+    }
     let mut is_complete = true;
     for file in &arguments.files {
         let name = file.display();
@@ -142,39 +151,41 @@ fn load(arguments: &Arguments, options: &Options, file: &Path) -> anyhow::Result
     let mut writer = Writer::open(options)?;
     let mut tally = Tally::default();
     let begin = Instant::now();
-    let read = pour(
-        records,
-        &mut writer,
-        &mut tally,
-        arguments.strict,
-        &progress,
-    );
+    let read = pour(records, &mut writer, &mut tally, arguments, &progress);
     // Also after a failed read: what has been read is stored, and the summary says how much.
     let written = writer.finish(&mut tally);
     progress.bar.finish_and_clear();
     let summary = tally.summary(begin.elapsed());
     write!(io::stdout().lock(), "{name}: {format}\n{summary}")?;
     written?;
-    read?;
+    if let Some(line) = read? {
+        bail!("it was interrupted: {}", left_from(line));
+    }
     Ok(tally.is_complete())
 }
 
-/// Moves records from the reader to the writer.
+/// Moves records from the reader to the writer. If it is interrupted: the line of the first one that was left.
 fn pour(
     records: Records,
     writer: &mut Writer,
     tally: &mut Tally,
-    is_strict: bool,
+    arguments: &Arguments,
     progress: &Progress,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<u64>> {
+    let from = arguments.from_line;
     for (count, record) in records.enumerate() {
         match record {
+            Ok(record) if record.line < from => {}
             Ok(record) => {
+                if writer.is_interrupted() {
+                    return Ok(Some(record.line));
+                }
                 if let Err(Stopped) = writer.write(record) {
-                    return Ok(());
+                    return Ok(None);
                 }
             }
-            Err(Trouble::BadLine(bad)) if is_strict => {
+            Err(Trouble::BadLine(bad)) if bad.line < from => {}
+            Err(Trouble::BadLine(bad)) if arguments.strict => {
                 bail!(
                     "line {}: {}; without --strict it would be left out",
                     bad.line,
@@ -189,7 +200,7 @@ fn pour(
             progress.show(writer.stored());
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The bar on standard error; invisible unless that is a terminal.

@@ -249,16 +249,39 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
     if force {
         request.push("FORCE");
     }
+    let others = server.nodes()?;
+    let others: Vec<String> = others
+        .into_iter()
+        .filter(|row| row.node != node)
+        .map(|row| row.address)
+        .collect();
     let until = Instant::now() + VOTE_PATIENCE;
-    while let Some(refusal) = server.refusal(&request)? {
-        if !refusal.contains("votes on the catalog") || Instant::now() > until {
-            bail!("{refusal}");
+    loop {
+        let refused = server.refusal(&request);
+        if matches!(refused, Ok(None)) || is_gone(server, node, &others) {
+            break;
+        }
+        let may_pass = refused.as_ref().is_ok_and(|refusal| {
+            let refusal = refusal.as_deref().unwrap_or_default();
+            refusal.contains("votes on the catalog") || refusal.starts_with("UNKNOWNRESULT")
+        });
+        if Instant::now() > until || !may_pass {
+            bail!(refused?.unwrap_or_default());
         }
         sleep(Duration::from_millis(200));
     }
     say(&format!(
         "Node {node} is removed; its process ends by itself, and its data directory can go.{fewer}"
     ))
+}
+
+/// Whether any other node says that a node is not in the cluster. The answer to its removal may be lost: with the node that
+/// was asked, or with the leader.
+fn is_gone(server: &Server, node: u32, others: &[String]) -> bool {
+    others.iter().any(|address| {
+        let nodes = server.at(address).and_then(|mut other| other.nodes());
+        nodes.is_ok_and(|nodes| nodes.iter().all(|row| row.node != node))
+    })
 }
 
 /// Whether somebody listens at a node's port.

@@ -9,18 +9,27 @@ use crate::{
     target::{ADDRESS_DEFAULT, TargetArguments},
 };
 use anyhow::bail;
-use brickyard_bench::Link;
+use brickyard_bench::{Link, Target};
 use brickyard_wire::Value;
 use clap::{Args, Subcommand};
 use std::{
     io::{self, Write},
     process::ExitCode,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How often something is asked for again that takes its time.
 const ASKED_EVERY: Duration = Duration::from_secs(1);
+
+/// How long the bricks may take to say what they hold.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
+
+/// In what a server says of a recovery: that it does not know yet what the bricks hold,
+const STILL_ASKED: &str = "are being asked what they hold";
+
+/// or what it would come to.
+const PLAN: &str = "nothing was done; it would come to this";
 
 /// What `brickyard table` takes.
 #[derive(Args, Debug)]
@@ -57,6 +66,9 @@ enum Verb {
         /// Seconds to wait for replicas that are behind, or that are written to
         #[arg(long, value_name = "SECONDS", default_value_t = 10)]
         patience: u64,
+        /// Show every partition, also those whose replicas hold the same
+        #[arg(long)]
+        all: bool,
     },
     /// Change a table's attributes.
     Alter {
@@ -122,9 +134,9 @@ struct Attributes {
     /// What an acknowledged write survives: memory, log or fsync
     #[arg(long)]
     durability: Option<String>,
-    /// Copies of every partition
-    #[arg(long)]
-    replicas: Option<u32>,
+    /// Copies of every partition; auto: on each node one, up to the setting default_replicas
+    #[arg(long, value_name = "N|auto")]
+    replicas: Option<String>,
     /// Copies in sync without which writes are refused
     #[arg(long, value_name = "N")]
     min_in_sync: Option<u32>,
@@ -150,13 +162,7 @@ struct Attributes {
 
 impl Attributes {
     fn words(&self) -> Vec<String> {
-        let numbers = [
-            ("REPLICAS", self.replicas.map(|number| number.to_string())),
-            (
-                "MIN_IN_SYNC",
-                self.min_in_sync.map(|number| number.to_string()),
-            ),
-        ];
+        let in_sync = self.min_in_sync.map(|number| number.to_string());
         let words = [
             ("MEDIUM", self.medium.clone()),
             ("DURABILITY", self.durability.clone()),
@@ -166,10 +172,11 @@ impl Attributes {
             ("PLACEMENT", self.placement.clone()),
             ("NODES", self.nodes.clone()),
             ("PARTITION_BYTES", self.partition_bytes.clone()),
+            ("REPLICAS", self.replicas.clone()),
+            ("MIN_IN_SYNC", in_sync),
         ];
         words
             .into_iter()
-            .chain(numbers)
             .filter_map(|(name, value)| value.map(|value| [name.to_owned(), value]))
             .flatten()
             .collect()
@@ -220,12 +227,29 @@ impl Verb {
 /// Sends the command and prints the reply.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = arguments.target.target(&arguments.address)?;
-    if let Verb::Digest { name, patience } = &arguments.verb {
-        return digest::run(&target, name, Duration::from_secs(*patience));
+    if let Verb::Digest {
+        name,
+        patience,
+        all,
+    } = &arguments.verb
+    {
+        return digest::run(&target, name, Duration::from_secs(*patience), *all);
     }
     let mut link = Link::open(&target)?;
     let request = arguments.verb.request();
-    let reply = call(&mut link, &request)?;
+    let mut reply = call(&mut link, &request)?;
+    if matches!(arguments.verb, Verb::Recover { .. }) {
+        let until = Instant::now() + ANSWERS_WITHIN;
+        while is_error_about(&reply, STILL_ASKED) && Instant::now() < until {
+            thread::sleep(ASKED_EVERY);
+            reply = call(&mut link, &request)?;
+        }
+        if is_error_about(&reply, PLAN) {
+            let text = reply.error().unwrap_or_default();
+            io::stdout().write_all(plan(&String::from_utf8_lossy(text)).as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
     if let Value::Error(text) = &reply {
         bail!(
             "{} refused {}: {}",
@@ -238,8 +262,50 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Verb::Describe { .. } => as_map(reply),
         _ => reply,
     };
-    io::stdout().write_all(render(&reply).as_bytes())?;
+    let mut text = render(&reply);
+    if let Verb::Describe { name } = &arguments.verb {
+        text += &keys_now(&target, name);
+    }
+    io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many keys a table has now, by the bricks that lead its partitions. What `TABLE DESCRIBE` says besides is of the copies on
+/// the node that was asked, as of its last second.
+fn keys_now(target: &Target, name: &str) -> String {
+    let target = Target {
+        table: Some(name.to_owned()),
+        ..target.clone()
+    };
+    let counted = Link::open(&target).and_then(|mut link| link.call(&["DBSIZE"]));
+    match counted {
+        Ok(Value::Integer(keys)) => format!("keys of all nodes, counted just now: {keys}\n"),
+        Ok(Value::Error(text)) => format!(
+            "keys of all nodes: not known now ({})\n",
+            String::from_utf8_lossy(&text)
+        ),
+        Ok(_) => String::new(),
+        Err(error) => format!("keys of all nodes: not known now ({error})\n"),
+    }
+}
+
+/// Whether a reply is an error with these words.
+fn is_error_about(reply: &Value, words: &str) -> bool {
+    let text = reply.error().unwrap_or_default();
+    String::from_utf8_lossy(text).contains(words)
+}
+
+/// What a recovery would come to, a line each.
+fn plan(text: &str) -> String {
+    let text = text.strip_prefix("ERR ").unwrap_or(text);
+    let mut out = String::new();
+    for line in text.split("; partition ") {
+        let is_first = out.is_empty();
+        out += if is_first { "" } else { "\n  partition " };
+        out += line;
+    }
+    let end = out.replace(". To do it, repeat", ".\nTo do it, repeat");
+    end.replace(": partition ", ":\n  partition ") + "\n"
 }
 
 /// The reply to a request, which is asked again as long as that is what the server wants: siblings that are to be merged are

@@ -3,7 +3,7 @@ use super::{Attributes, Verb};
 fn attributes() -> Attributes {
     Attributes {
         durability: Some("fsync".into()),
-        replicas: Some(3),
+        replicas: Some("3".to_owned()),
         min_in_sync: Some(2),
         maxmemory: Some("2gb".into()),
         placement: Some("ring:8".into()),
@@ -66,4 +66,17 @@ fn verbs_become_table_commands() {
         recover(&[3, 14], Some("t")),
         "TABLE RECOVER t 3 14 CONFIRM t"
     );
+}
+
+#[test]
+fn plan_of_a_recovery_has_a_line_for_each_partition() {
+    let text = "ERR nothing was done; it would come to this, and what is missing would be lost for ever: partition 3 goes on with \
+                brick 1/0, whose log ends at view 2 op 7; no answer from: 2/0; partition 4 begins EMPTY on brick 1/0. To do it, \
+                repeat the command with CONFIRM t";
+    let lines: Vec<String> = super::plan(text).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines[0].starts_with("nothing was done") && lines[0].ends_with("for ever:"));
+    assert!(lines[1].starts_with("  partition 3") && lines[1].ends_with("no answer from: 2/0"));
+    assert!(lines[2].starts_with("  partition 4"), "{lines:?}");
+    assert!(lines[3].starts_with("To do it, repeat"), "{lines:?}");
 }

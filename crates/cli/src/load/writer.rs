@@ -22,12 +22,13 @@ use std::{
     collections::{HashSet, VecDeque},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc as std_mpsc,
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// Records are handed over so many at a time,
@@ -46,6 +47,9 @@ const WINDOW_BYTES: usize = 16 << 20;
 /// deadline, after which it says that it does not know.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
+/// Exit code of a program that was interrupted, as shells have it.
+const INTERRUPTED: i32 = 130;
+
 /// Between two rounds of sending again: not for each record, of which thousands fail together with a connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -62,6 +66,9 @@ pub(crate) struct Options {
     pub(crate) patience: Duration,
     /// Whether the first refusal ends the load.
     pub(crate) is_strict: bool,
+    /// Whether the load can go on from a line of its file: then it ends in good order when it is interrupted, and tells from
+    /// which one.
+    pub(crate) can_resume: bool,
 }
 
 /// The client's thread, and the batch that is being filled for it.
@@ -70,7 +77,16 @@ pub(crate) struct Writer {
     batch_bytes: usize,
     sender: Sender<Vec<Record>>,
     thread: JoinHandle<anyhow::Result<Tally>>,
+    counts: Counts,
+}
+
+/// What both threads know.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    /// Records that were acknowledged so far.
     stored: Arc<AtomicU64>,
+    /// Somebody wants the load to end.
+    is_interrupted: Arc<AtomicBool>,
 }
 
 /// The other end of the channel is gone: the client's thread has failed, and [`Writer::finish`] says why.
@@ -81,17 +97,17 @@ impl Writer {
     /// Finds the cluster and the table. Nothing is written yet.
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
         let options = options.reachable()?;
-        let stored = Arc::new(AtomicU64::new(0));
+        let counts = Counts::default();
         let (sender, batches) = channel(BATCHES_WAITING);
         let (ready, is_ready) = std_mpsc::sync_channel(1);
-        let their_stored = Arc::clone(&stored);
+        let theirs = counts.clone();
         let thread = thread::Builder::new()
             .name("load".to_owned())
             .spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()?;
-                runtime.block_on(run(&options, batches, &ready, their_stored))
+                runtime.block_on(run(&options, batches, &ready, theirs))
             })
             .context("cannot start a thread")?;
         // Gone without a word: the thread says why.
@@ -107,13 +123,18 @@ impl Writer {
             batch_bytes: 0,
             sender,
             thread,
-            stored,
+            counts,
         })
     }
 
     /// Records that were acknowledged so far.
     pub(crate) fn stored(&self) -> u64 {
-        self.stored.load(Ordering::Relaxed)
+        self.counts.stored.load(Ordering::Relaxed)
+    }
+
+    /// Whether Ctrl-C was pressed: what was handed over is still stored, and no more should come.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.counts.is_interrupted.load(Ordering::Relaxed)
     }
 
     /// Hands a record to the client; waits while that one is behind.
@@ -195,8 +216,11 @@ async fn run(
     options: &Options,
     mut batches: Receiver<Vec<Record>>,
     ready: &std_mpsc::SyncSender<()>,
-    stored: Arc<AtomicU64>,
+    counts: Counts,
 ) -> anyhow::Result<Tally> {
+    if options.can_resume {
+        note_interrupts(Arc::clone(&counts.is_interrupted))?;
+    }
     let address = &options.target.address;
     let client = Client::connect(options.client()).await;
     let client = client.with_context(|| format!("cannot find the cluster of {address}"))?;
@@ -208,7 +232,8 @@ async fn run(
         patience: options.patience,
         is_strict: options.is_strict,
         tally: Tally::default(),
-        stored,
+        counts,
+        failed: None,
         window: VecDeque::new(),
         keys: HashSet::new(),
         bytes: 0,
@@ -216,15 +241,35 @@ async fn run(
     };
     // Whoever waits for it may have given up.
     let _ = ready.send(());
-    while let Some(batch) = batches.recv().await {
-        for record in batch {
-            worker.write(record).await?;
-        }
+    match worker.write_all(&mut batches).await {
+        Ok(()) => Ok(worker.tally),
+        Err(error) => Err(match worker.first_missing() {
+            Some(line) if options.can_resume => error.context(left_from(line)),
+            _ => error,
+        }),
     }
-    while !worker.window.is_empty() {
-        worker.settle().await?;
-    }
-    Ok(worker.tally)
+}
+
+/// The first Ctrl-C is noted, the second one ends the process.
+fn note_interrupts(is_interrupted: Arc<AtomicBool>) -> anyhow::Result<()> {
+    let mut interrupts = signal(SignalKind::interrupt()).context("cannot handle signals")?;
+    tokio::spawn(async move {
+        interrupts.recv().await;
+        is_interrupted.store(true, Ordering::Relaxed);
+        eprintln!(
+            "stopping, once what is under way is stored; Ctrl-C again does not wait for that"
+        );
+        interrupts.recv().await;
+        std::process::exit(INTERRUPTED);
+    });
+    Ok(())
+}
+
+/// What an interrupted load has done, and how it goes on.
+pub(crate) fn left_from(line: u64) -> String {
+    format!(
+        "every record before line {line} is stored, or was counted as left out; go on with --from-line {line}"
+    )
 }
 
 struct Worker {
@@ -232,7 +277,9 @@ struct Worker {
     patience: Duration,
     is_strict: bool,
     tally: Tally,
-    stored: Arc<AtomicU64>,
+    counts: Counts,
+    /// The line of the record that ended the load.
+    failed: Option<u64>,
     /// What is under way, with its keys and bytes.
     window: VecDeque<Flight>,
     keys: HashSet<Vec<u8>>,
@@ -250,6 +297,24 @@ struct Flight {
 }
 
 impl Worker {
+    async fn write_all(&mut self, batches: &mut Receiver<Vec<Record>>) -> anyhow::Result<()> {
+        while let Some(batch) = batches.recv().await {
+            for record in batch {
+                self.write(record).await?;
+            }
+        }
+        while !self.window.is_empty() {
+            self.settle().await?;
+        }
+        Ok(())
+    }
+
+    /// The first line with a record of which it is not known that it is stored.
+    fn first_missing(&self) -> Option<u64> {
+        let under_way = self.window.iter().map(|flight| flight.record.line);
+        under_way.chain(self.failed).min()
+    }
+
     async fn write(&mut self, record: Record) -> anyhow::Result<()> {
         while self.window.len() >= WINDOW_RECORDS
             || self.bytes >= WINDOW_BYTES
@@ -295,7 +360,7 @@ impl Worker {
         match flight.reply.await {
             Ok(_) => {
                 self.tally.stored(bytes_of(&record));
-                self.stored.fetch_add(1, Ordering::Relaxed);
+                self.counts.stored.fetch_add(1, Ordering::Relaxed);
             }
             Err(error) if is_momentary(&error) && since.elapsed() < self.patience => {
                 self.tally.retried += 1;
@@ -309,6 +374,7 @@ impl Worker {
             }
             Err(Error::Refused { text }) => self.refuse(&record, &text)?,
             Err(error) => {
+                self.failed = Some(record.line);
                 return Err(error)
                     .with_context(|| format!("the record on line {} was not stored", record.line));
             }
@@ -320,6 +386,7 @@ impl Worker {
 
     fn refuse(&mut self, record: &Record, text: &str) -> anyhow::Result<()> {
         if self.is_strict {
+            self.failed = Some(record.line);
             bail!(
                 "the server refused the record on line {}: {text}; without --strict it would be \
                  counted and left out",

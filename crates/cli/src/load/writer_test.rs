@@ -79,6 +79,7 @@ fn options(address: String) -> Options {
         connections: 1,
         patience: Duration::from_secs(30),
         is_strict: false,
+        can_resume: true,
     }
 }
 
@@ -152,9 +153,8 @@ fn strict_ends_at_the_first_refusal() {
         is_strict: true,
         ..options(address)
     };
-    let message = load(&strict, vec![record("a", "1", 7)])
-        .unwrap_err()
-        .to_string();
+    let error = load(&strict, vec![record("a", "1", 7)]).unwrap_err();
+    let message = format!("{error:#}");
     assert!(message.contains("record on line 7: OOM limit"), "{message}");
 }
 
@@ -210,4 +210,23 @@ fn records_that_fail_together_are_sent_again_together() {
     let tally = load(&options(address), records).unwrap();
     assert_eq!((tally.stored, tally.retried), (RECORDS, RECORDS));
     assert_eq!(heard.lock().unwrap().len() as u64, 2 * RECORDS);
+}
+
+#[test]
+fn load_that_ends_early_says_from_where_it_can_go_on() {
+    let (address, _) = serve(&["+OK\r\n", "-OOM no room\r\n"]);
+    let strict = Options {
+        is_strict: true,
+        ..options(address)
+    };
+    let error = format!("{:#}", load(&strict, abc()).unwrap_err());
+    assert!(error.contains("go on with --from-line 2"), "{error}");
+    let (address, _) = serve(&["+OK\r\n", "-OOM no room\r\n"]);
+    let whole = Options {
+        is_strict: true,
+        can_resume: false,
+        ..options(address)
+    };
+    let error = format!("{:#}", load(&whole, abc()).unwrap_err());
+    assert!(!error.contains("--from-line"), "{error}");
 }

@@ -17,6 +17,14 @@ impl Server {
         Ok(Self { target, link })
     }
 
+    /// Another node of the cluster.
+    pub(crate) fn at(&self, address: &str) -> anyhow::Result<Self> {
+        Self::open(Target {
+            address: address.to_owned(),
+            ..self.target.clone()
+        })
+    }
+
     /// The reply, errors of the server included.
     fn reply(&mut self, request: &[&str]) -> anyhow::Result<Value> {
         let mut link = match self.link.take() {

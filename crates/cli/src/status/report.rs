@@ -114,6 +114,8 @@ pub(crate) struct TableReport {
     pub(crate) medium: String,
     pub(crate) durability: String,
     pub(crate) replicas: u32,
+    /// It asks for one copy, and there are nodes for more.
+    pub(crate) has_one_copy: bool,
     pub(crate) min_in_sync: u32,
     /// By which rule its partitions are placed, on which nodes (none: all), and how large one may be (none: as each node is
     /// set).
@@ -155,7 +157,8 @@ impl Report {
             waits_for.unwrap_or_else(|| "its cluster".to_owned())
         });
         let is_well = |node: &NodeReport| {
-            matches!(node.state.as_str(), "ready" | "unknown") && node.damages.is_empty()
+            let is_up = matches!(node.state.as_str(), "ready" | "unknown");
+            is_up && node.damages.is_empty() && !node.is_astray()
         };
         Self {
             asked: snapshot.asked.clone(),
@@ -181,6 +184,16 @@ impl Report {
             bricks,
             tables,
         }
+    }
+}
+
+/// In the refusal of a node that is of another cluster.
+const OTHER_CLUSTER: &str = "it belongs to another cluster";
+
+impl NodeReport {
+    /// Whether it was told to join nodes of another cluster than it is of: it serves, without them.
+    pub(crate) fn is_astray(&self) -> bool {
+        self.refusals.iter().any(|it| it.contains(OTHER_CLUSTER))
     }
 }
 
@@ -311,6 +324,7 @@ fn table_report(table: &Table, snapshot: &ClusterSnapshot, down: &BTreeSet<u32>)
         medium: table.medium.clone(),
         durability: table.durability.clone(),
         replicas: table.replicas,
+        has_one_copy: table.has_one_copy,
         min_in_sync: table.min_in_sync,
         placement: table.placement_rule.clone(),
         nodes: table.nodes.clone(),

@@ -20,6 +20,7 @@ pub(crate) fn render(report: &Report, is_long: bool) -> String {
     }
     out += &headline(report);
     out += &trouble(report);
+    out += &risks(report);
     out += &repair(report);
     out += "\nNODES\n";
     out += &aligned(
@@ -72,10 +73,11 @@ pub(crate) fn render(report: &Report, is_long: bool) -> String {
 
 fn headline(report: &Report) -> String {
     let Partitions { total, .. } = report.partitions;
-    let state = if report.is_whole {
-        "everything is as it should be"
-    } else {
-        "something is not as it should be"
+    let is_at_risk = report.tables.iter().any(|table| table.has_one_copy);
+    let state = match (report.is_whole, is_at_risk) {
+        (true, false) => "everything is as it should be",
+        (true, true) => "everything is as it was asked for, and not all of it is safe",
+        (false, _) => "something is not as it should be",
     };
     let leader = match report.leader {
         Some(leader) => format!("node {leader} leads"),
@@ -103,6 +105,14 @@ fn trouble(report: &Report) -> String {
         (states.under_replicated, "under-replicated"),
     ];
     let mut out = String::new();
+    for node in report.nodes.iter().filter(|node| node.is_astray()) {
+        let _ = writeln!(
+            out,
+            "  node {} serves in this cluster of {} nodes, and its join names nodes of another cluster, which refuse it",
+            node.node,
+            report.nodes.len()
+        );
+    }
     for (count, what) in counts.iter().filter(|(count, _)| *count > 0) {
         let _ = writeln!(out, "  {:>6} partitions {what}", grouped(*count));
     }
@@ -137,6 +147,29 @@ fn trouble(report: &Report) -> String {
         let _ = writeln!(out, "         and {} more", bad - LISTED);
     }
     out
+}
+
+/// What is as it was asked for, and costs data when a disk is lost.
+fn risks(report: &Report) -> String {
+    let at_risk: Vec<&str> = report
+        .tables
+        .iter()
+        .filter(|table| table.has_one_copy)
+        .map(|table| table.name.as_str())
+        .collect();
+    if at_risk.is_empty() {
+        return String::new();
+    }
+    let more = at_risk.len().saturating_sub(LISTED);
+    let named = at_risk[..at_risk.len() - more].join(", ");
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "  warning: one copy, which is lost with one node's disk: {named}{more}; for copies on other nodes say \
+         TABLE ALTER name REPLICAS auto\n"
+    )
 }
 
 /// The brick of `node/brick@incarnation`.

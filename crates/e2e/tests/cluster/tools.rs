@@ -1,5 +1,6 @@
 //! The program's own tools against a cluster: status, load, bench.
 
+use brickyard_e2e::client::Client;
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::port::HTTP_OFFSET;
@@ -57,6 +58,45 @@ fn load_goes_on_when_a_node_is_lost() {
         let reply = client.call(&["GET", &format!("word-{number}")]);
         assert_eq!(reply.text(), (number + 1).to_string());
     }
+}
+
+#[test]
+fn load_that_is_interrupted_goes_on_from_the_line_that_it_names() {
+    let cluster = Cluster::start(&[0], 1, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("words");
+    let mut words = String::new();
+    for number in 0..RECORDS {
+        writeln!(words, "word-{number}").unwrap();
+    }
+    std::fs::write(&file, words).unwrap();
+    let command = |more: &[&str]| {
+        let mut command = program();
+        command.arg("load").arg(&file).args(["--format", "words"]);
+        command.args(["--to", &address(&cluster, 0)]).args(more);
+        command
+    };
+    let mut load = Process::start(&mut command(&[]), &folder.path().join("output"));
+    let mut client = cluster.client(0);
+    let count = |client: &mut Client| client.call(&["DBSIZE"]).as_integer().unwrap();
+    wait_for("the load to be under way", || {
+        (count(&mut client) > 500).then_some(())
+    });
+    load.signal("INT");
+    let status = load.wait();
+    let told = load.output();
+    assert!(!status.success(), "{told}");
+    let (_, line) = told.split_once("go on with --from-line ").expect(&told);
+    let digits = line.split(|it: char| !it.is_ascii_digit()).next();
+    let line: usize = digits.unwrap().parse().unwrap();
+    assert_eq!(count(&mut client), line as i64 - 1, "{told}");
+    let rest = ["--from-line", &line.to_string()];
+    let mut load = Process::start(&mut command(&rest), &folder.path().join("rest"));
+    let status = load.wait();
+    assert!(status.success(), "{}", load.output());
+    assert_eq!(count(&mut client), RECORDS as i64);
+    let last = client.call(&["GET", &format!("word-{}", RECORDS - 1)]);
+    assert_eq!(last.text(), RECORDS.to_string());
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //! up.
 
 use brickyard_brick::{ColdRead, Event, LogChunk};
-use brickyard_store::{Disk, ReadRequest, Reader};
+use brickyard_store::{Damage, Disk, ReadRequest, Reader};
 use brickyard_types::record::VerifiedRecords;
 use brickyard_types::{Position, SegmentId};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What the brick asks for.
@@ -56,17 +57,50 @@ pub enum ReadReport {
         next: Option<u32>,
         /// The segment has damage.
         is_damaged: bool,
+        /// All of that was met at the start.
+        is_known: bool,
     },
 }
 
 /// See the module.
-pub struct Reading<D: Disk>(Reader<D>);
+pub struct Reading<D: Disk> {
+    reader: Reader<D>,
+    /// What was damaged at the start.
+    known: Vec<Damage>,
+    /// Damage that was told of since: once is enough, however often it is read.
+    told: BTreeSet<Position>,
+}
+
+/// Places that are remembered as told of; beyond that some are told of again.
+const TOLD_MAX: usize = 1024;
 
 impl<D: Disk> Reading<D> {
-    /// Reads a log.
+    /// Reads a log, of which this much was damaged at the start.
     #[must_use]
-    pub fn new(reader: Reader<D>) -> Self {
-        Self(reader)
+    pub fn new(reader: Reader<D>, known: Vec<Damage>) -> Self {
+        Self {
+            reader,
+            known,
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// Whether it is the first time that something is said of a place.
+    fn is_news(&mut self, place: Position) -> bool {
+        if self.told.len() >= TOLD_MAX {
+            self.told.clear();
+        }
+        self.told.insert(place)
+    }
+
+    /// Whether the start has met that.
+    fn has_met(&self, found: &Damage) -> bool {
+        let end = |damage: &Damage| u64::from(damage.offset) + u64::from(damage.len);
+        self.known.iter().any(|known| {
+            known.segment == found.segment
+                && known.offset <= found.offset
+                && end(found) <= end(known)
+        })
     }
 
     /// Reads; `written` is how far the log is whole.
@@ -79,7 +113,7 @@ impl<D: Disk> Reading<D> {
                 bytes_max,
             } => Carried::Report(self.chunk(*segment, *from, *bytes_max as usize, written)),
             ReadOrder::Delete(segment) => {
-                self.0.forget(*segment);
+                self.reader.forget(*segment);
                 Carried::Closed(*segment)
             }
         }
@@ -92,11 +126,18 @@ impl<D: Disk> Reading<D> {
         bytes_max: usize,
         written: Position,
     ) -> ReadReport {
-        match self.0.scan_chunk(segment, from, bytes_max, written) {
+        match self.reader.scan_chunk(segment, from, bytes_max, written) {
             Ok(chunk) => {
                 let is_damaged = !chunk.damages.is_empty();
+                let is_known = chunk.damages.iter().all(|damage| self.has_met(damage));
                 for damage in &chunk.damages {
-                    tracing::error!(%damage, "the log is damaged; the segment is kept");
+                    let place = Position {
+                        segment,
+                        offset: damage.offset,
+                    };
+                    if !self.has_met(damage) && self.is_news(place) {
+                        tracing::error!(%damage, "the log is damaged; the segment is kept");
+                    }
                 }
                 ReadReport::Chunk {
                     segment,
@@ -104,17 +145,25 @@ impl<D: Disk> Reading<D> {
                     records: chunk.records,
                     next: chunk.next,
                     is_damaged,
+                    is_known,
                 }
             }
             Err(error) => {
                 // Not cleaned and not deleted: what cannot be read now may be readable later.
-                tracing::error!(segment = segment.0, from, %error, "the log cannot be read");
+                let place = Position {
+                    segment,
+                    offset: from,
+                };
+                if self.is_news(place) {
+                    tracing::error!(segment = segment.0, from, %error, "the log cannot be read");
+                }
                 ReadReport::Chunk {
                     segment,
                     from,
                     records: VerifiedRecords::default(),
                     next: None,
                     is_damaged: true,
+                    is_known: false,
                 }
             }
         }
@@ -130,7 +179,7 @@ impl<D: Disk> Reading<D> {
             view: None,
         };
         let mut buffer = Vec::new();
-        let result = match self.0.read(&request, &mut buffer) {
+        let result = match self.reader.read(&request, &mut buffer) {
             Ok(found) => Ok((buffer, found.value)),
             Err(error) => Err(error.to_string()),
         };
@@ -164,6 +213,7 @@ impl ReadReport {
                 records,
                 next,
                 is_damaged,
+                is_known,
             } => {
                 handle(Event::SegmentChunk(LogChunk {
                     segment: *segment,
@@ -171,6 +221,7 @@ impl ReadReport {
                     records,
                     next: *next,
                     is_damaged: *is_damaged,
+                    is_known: *is_known,
                 }));
             }
         }

@@ -70,6 +70,12 @@ pub fn consequence(
         {
             Consequence::Superseded(*present)
         }
-        _ => Consequence::Complain(format!("{target:?} refuses this node: {refused}")),
+        _ => Consequence::Complain(format!("{}{refused}", refusal_of(target))),
     }
+}
+
+/// How a complaint about a target begins.
+#[must_use]
+pub fn refusal_of(target: &Target) -> String {
+    format!("{target:?} refuses this node: ")
 }

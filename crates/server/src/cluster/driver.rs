@@ -276,11 +276,13 @@ impl Driver {
 
 /// Ends the process: its life of the node is over.
 fn stop_superseded(present: Option<Incarnation>) -> ! {
-    let present = present.map_or_else(|| "none".to_owned(), |it| it.to_string());
-    crate::fatal::stop_control(&format!(
-        "another process has registered with this data directory or a copy of it (its incarnation is {present}), or this \
-         node was removed from the cluster"
-    ))
+    match present {
+        None => crate::fatal::stop_control(brickyard_node::REMOVED),
+        Some(present) => crate::fatal::stop_control(&format!(
+            "another process has registered with this data directory or a copy of it (its incarnation is {present}): let \
+             only one of them run"
+        )),
+    }
 }
 
 /// Ends the process: the next one is that node.

@@ -286,10 +286,10 @@ fn process(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {
         "1, with the version as a label.",
         [(version, 1)],
     )?;
-    let damages = opened.damages.len() as u64;
+    let damages = opened.damages().len() as u64;
     page.gauge(
         "brickyard_store_damaged_ranges",
-        "Ranges of the log that were unreadable at the start.",
+        "Ranges of the log that were unreadable at the start, and have not healed since.",
         [(labels(), damages)],
     )
 }

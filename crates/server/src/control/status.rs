@@ -45,8 +45,28 @@ pub(crate) struct Opened {
     pub(crate) disks: Vec<Arc<DiskStats>>,
     pub(crate) catalog: watch::Receiver<Arc<Catalog>>,
     pub(crate) addresses: ListenAddresses,
-    /// What recovery found damaged, in words.
-    pub(crate) damages: Vec<String>,
+    /// What recovery found damaged, in words, and in which brick's log.
+    pub(crate) damages: Vec<(usize, String)>,
+}
+
+impl Opened {
+    /// What is damaged still.
+    pub(crate) fn damages(&self) -> Vec<String> {
+        let healed: Vec<Vec<String>> = self
+            .shared
+            .stats
+            .iter()
+            .map(|stats| stats.log.healed())
+            .collect();
+        let is_healed = |brick: usize, text: &String| {
+            let of_brick = healed.get(brick);
+            of_brick.is_some_and(|texts| texts.contains(text))
+        };
+        let left = self.damages.iter();
+        let left = left.filter(|(brick, text)| !is_healed(*brick, text));
+        left.map(|(brick, text)| format!("brick {brick}: {text}"))
+            .collect()
+    }
 }
 
 /// Everything that HTTP may show.
@@ -76,7 +96,7 @@ pub(crate) fn table_stats(shared: &Shared, table: &TableEntry) -> Vec<(usize, Ar
 
 /// The answer of `/health`.
 pub(crate) fn health(view: &View) -> Value {
-    let damages = view.opened.get().map(|opened| opened.damages.len());
+    let damages = view.opened.get().map(|opened| opened.damages().len());
     json!({
         "waits_for": view.cluster_view.borrow().waits_for(),
         "status": view.phase().word(),
@@ -125,17 +145,17 @@ pub(crate) fn status(view: &View) -> Value {
         })).collect::<Vec<_>>(),
         "membership": membership::membership(&view.cluster_view.borrow()),
         "nodes": membership::nodes(&catalog),
-        "tables": catalog.tables().map(|table| table_json(shared, table)).collect::<Vec<_>>(),
+        "tables": catalog.tables().map(|table| table_json(shared, &catalog, table)).collect::<Vec<_>>(),
         "copies": copies.json(clock::now()),
         "unsettled": partitions::unsettled(&catalog),
         "splits": catalog.splits().len(),
         "merges": catalog.merges().len(),
         "extras": partitions::extras(&catalog),
-        "damages": opened.damages,
+        "damages": opened.damages(),
     })
 }
 
-fn table_json(shared: &Shared, table: &TableEntry) -> Value {
+fn table_json(shared: &Shared, catalog: &Catalog, table: &TableEntry) -> Value {
     let stats = table_stats(shared, table);
     let sum =
         |count: fn(&TableStats) -> u64| stats.iter().map(|(_, stats)| count(stats)).sum::<u64>();
@@ -146,6 +166,7 @@ fn table_json(shared: &Shared, table: &TableEntry) -> Value {
         "medium": table.attributes.medium.word(),
         "durability": table.attributes.durability.word(),
         "replicas": table.attributes.replicas,
+        "has_one_copy": catalog.has_one_copy(table),
         "min_in_sync": table.attributes.min_in_sync,
         "placement_rule": table.layout.placement.to_string(),
         "nodes": table.layout.nodes.iter().map(|node| node.0).collect::<Vec<_>>(),

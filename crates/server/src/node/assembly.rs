@@ -169,8 +169,8 @@ impl Assembly<'_> {
 
 /// Waits for every brick to have read its log; returns what was damaged.
 fn wait_for_logs(
-    recovered: &std_mpsc::Receiver<Result<Vec<String>, brickyard_store::StoreError>>,
-) -> Result<Vec<String>, StartError> {
+    recovered: &std_mpsc::Receiver<Result<Vec<(usize, String)>, brickyard_store::StoreError>>,
+) -> Result<Vec<(usize, String)>, StartError> {
     let mut damages = Vec::new();
     while let Ok(result) = recovered.recv() {
         damages.extend(result?);

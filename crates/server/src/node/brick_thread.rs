@@ -52,7 +52,7 @@ pub(super) struct BrickThread {
     /// Its clients' sockets are served through a ring.
     pub(super) has_ring: bool,
     /// Told what was damaged once the log is read.
-    pub(super) recovered: Sender<Result<Vec<String>, store::StoreError>>,
+    pub(super) recovered: Sender<Result<Vec<(usize, String)>, store::StoreError>>,
     /// Gone when the start failed elsewhere.
     pub(super) ports: Receiver<Ports>,
 }
@@ -85,7 +85,7 @@ impl BrickThread {
         let RecoveredBrick { brick, opened } = match recovered {
             Ok(recovered) => {
                 let damages = recovered.opened.report.damages.iter();
-                let damages = damages.map(|damage| format!("brick {}: {damage}", self.index));
+                let damages = damages.map(|damage| (self.index, damage.to_string()));
                 // Nobody listens any more if another brick's log could not be read.
                 drop(self.recovered.send(Ok(damages.collect())));
                 recovered
