@@ -11,7 +11,7 @@
 //!
 //! Not here: making the copies (`control`); the number that is meant where nobody says one (a setting of each node).
 
-use crate::{catalog::Catalog, layout::Layout, nodes::Nodes, table::TableEntry, tables::Tables};
+use crate::{layout::Layout, nodes::Nodes, table::TableEntry, tables::Tables};
 
 /// How many copies a table that is laid out so gets of the nodes that there are; `None`: their number was chosen.
 pub(crate) fn copies_by_nodes(nodes: &Nodes, layout: &Layout) -> Option<u8> {
@@ -28,22 +28,19 @@ pub(crate) fn grow_copies(tables: &mut Tables, nodes: &Nodes) {
     };
     tables.change_where(has_more, |table| {
         if let Some(copies) = copies_by_nodes(nodes, &table.layout) {
+            assert!(
+                copies > table.attributes.replicas,
+                "a table of {} copies gets {copies}",
+                table.attributes.replicas
+            );
             table.attributes.replicas = copies;
         }
     });
 }
 
-impl Catalog {
-    /// The tables that ask for one copy, in a cluster that could keep more: what a node has of them is lost with its disk.
-    pub fn tables_with_one_copy(&self) -> impl Iterator<Item = &TableEntry> {
-        self.tables().filter(|table| self.has_one_copy(table))
-    }
-
-    /// Whether a table is one of these.
-    #[must_use]
-    pub fn has_one_copy(&self, table: &TableEntry) -> bool {
-        table.attributes.replicas == 1 && self.nodes.holders(&Layout::default()).nth(1).is_some()
-    }
+/// Whether a table asks for one copy where there are nodes for more.
+pub(crate) fn has_one_copy(nodes: &Nodes, table: &TableEntry) -> bool {
+    table.attributes.replicas == 1 && nodes.holders(&Layout::default()).nth(1).is_some()
 }
 
 #[cfg(test)]

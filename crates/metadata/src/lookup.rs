@@ -2,6 +2,7 @@
 
 use crate::{
     catalog::Catalog,
+    copies::has_one_copy,
     layout::Layout,
     merge::Siblings,
     node::{Address, Node, Orders, Registration},
@@ -107,6 +108,17 @@ impl Catalog {
 
 /// Tables and partitions.
 impl Catalog {
+    /// The tables that ask for one copy, in a cluster that could keep more: what a node has of them is lost with its disk.
+    pub fn tables_with_one_copy(&self) -> impl Iterator<Item = &TableEntry> {
+        self.tables().filter(|table| self.has_one_copy(table))
+    }
+
+    /// Whether a table is one of these.
+    #[must_use]
+    pub fn has_one_copy(&self, table: &TableEntry) -> bool {
+        has_one_copy(&self.nodes, table)
+    }
+
     /// All tables, by name.
     pub fn tables(&self) -> impl ExactSizeIterator<Item = &TableEntry> {
         self.tables.iter()
