@@ -28,17 +28,13 @@ pub(crate) fn grow_copies(tables: &mut Tables, nodes: &Nodes) {
     };
     tables.change_where(has_more, |table| {
         if let Some(copies) = copies_by_nodes(nodes, &table.layout) {
-            assert!(
-                copies > table.attributes.replicas,
-                "a table of {} copies gets {copies}",
-                table.attributes.replicas
-            );
-            table.attributes.replicas = copies;
+            let before = std::mem::replace(&mut table.attributes.replicas, copies);
+            assert!(before < copies, "{before} copies become {copies}");
         }
     });
 }
 
-/// Whether a table asks for one copy where there are nodes for more.
+/// Whether a table asks for one copy, in a cluster that could keep more: what a node has of it is lost with its disk.
 pub(crate) fn has_one_copy(nodes: &Nodes, table: &TableEntry) -> bool {
     table.attributes.replicas == 1 && nodes.holders(&Layout::default()).nth(1).is_some()
 }

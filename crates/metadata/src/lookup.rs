@@ -108,17 +108,6 @@ impl Catalog {
 
 /// Tables and partitions.
 impl Catalog {
-    /// The tables that ask for one copy, in a cluster that could keep more: what a node has of them is lost with its disk.
-    pub fn tables_with_one_copy(&self) -> impl Iterator<Item = &TableEntry> {
-        self.tables().filter(|table| self.has_one_copy(table))
-    }
-
-    /// Whether a table is one of these.
-    #[must_use]
-    pub fn has_one_copy(&self, table: &TableEntry) -> bool {
-        has_one_copy(&self.nodes, table)
-    }
-
     /// All tables, by name.
     pub fn tables(&self) -> impl ExactSizeIterator<Item = &TableEntry> {
         self.tables.iter()
@@ -253,6 +242,17 @@ impl Catalog {
     /// All partitions that are to have copies more, and how many.
     pub fn extras(&self) -> impl ExactSizeIterator<Item = (PartitionId, u8)> {
         self.extra_copies.iter()
+    }
+
+    /// The tables that ask for one copy, in a cluster that could keep more: what a node has of them is lost with its disk.
+    pub fn tables_with_one_copy(&self) -> impl Iterator<Item = &TableEntry> {
+        self.tables().filter(|table| self.has_one_copy(table))
+    }
+
+    /// Whether a table is one of these.
+    #[must_use]
+    pub fn has_one_copy(&self, table: &TableEntry) -> bool {
+        has_one_copy(&self.nodes, table)
     }
 
     /// How many copies a partition is to have, if there are nodes enough.

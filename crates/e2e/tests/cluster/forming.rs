@@ -2,6 +2,9 @@
 
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;
+use brickyard_e2e::port::{HTTP_OFFSET, free_block};
+use brickyard_e2e::process::Process;
+use brickyard_e2e::server::{brickyard, program};
 use brickyard_e2e::value::Value;
 
 #[test]
@@ -128,4 +131,34 @@ fn older_incarnation_ends_and_says_why() {
         client.try_call(&["GET", "k"]).ok()
     });
     assert_eq!(value.text(), "v");
+}
+
+/// Its directory is of a cluster of its own, and its `join` names another one: it serves what it has, and says so.
+#[test]
+fn node_that_is_told_to_join_another_cluster_than_its_own_says_so() {
+    let others = Cluster::start(&[0], 1, &[]);
+    let mut own = Cluster::start(&[0], 1, &[]);
+    own.kill(0);
+    let port = free_block(8);
+    let mut command = program();
+    command
+        .args(["server", "--listen", &format!("127.0.0.1:{port}")])
+        .args(["--peer-port", &(port + 8).to_string(), "--data"])
+        .arg(own.data(0))
+        .args(["--join", &format!("127.0.0.1:{}", others.port(0))]);
+    let folder = tempfile::tempdir().unwrap();
+    let astray = Process::start(&mut command, &folder.path().join("output"));
+    let http = format!("127.0.0.1:{}", port + HTTP_OFFSET);
+    wait_for("word of the other cluster", || {
+        let finished = brickyard(&["status", "--http", &http]);
+        let text = finished.text();
+        let is_told = text.contains("its join names nodes of another cluster");
+        assert!(!is_told || finished.status.code() == Some(4), "{text}");
+        is_told.then_some(())
+    });
+    assert!(
+        astray.output().contains("belongs to another cluster"),
+        "{}",
+        astray.output()
+    );
 }

@@ -10,6 +10,7 @@ mod figure9;
 mod forming;
 mod gateway;
 mod grow;
+mod heal;
 mod hot;
 mod idle;
 mod layout;

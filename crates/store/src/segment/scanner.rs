@@ -343,24 +343,31 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
     }
 
     /// Sets right, in the buffer, the one byte of a header that keeps what stands there from verifying; where that ends. Before
-    /// `next` if something follows, or where the header says.
+    /// `next` if something follows; else where the header says, or where all that was written ends.
     fn mend(&mut self, start: u64, next: Option<u64>) -> io::Result<Option<u64>> {
-        let available = self.fill(start, HEADER_BYTES)?;
-        let at = (start - self.buffer_start) as usize;
-        let header = &self.buffer[at..at + available];
-        let end = match next {
-            Some(next) => next,
-            None if available < HEADER_BYTES => return Ok(None),
-            None => start + HEADER_BYTES as u64 + u64::from(u32_at(header, 8)),
+        let ends = match next {
+            Some(next) => [next; 2],
+            None => {
+                if self.fill(start, HEADER_BYTES)? < HEADER_BYTES {
+                    return Ok(None);
+                }
+                let at = (start - self.buffer_start) as usize;
+                let len = u64::from(u32_at(&self.buffer[at..], 8));
+                [start + HEADER_BYTES as u64 + len, self.written_end()?]
+            }
         };
-        if end > self.end {
-            return Ok(None);
+        for end in ends {
+            if end <= start || end > self.end {
+                continue;
+            }
+            let need = usize::try_from(end - start).unwrap_or(usize::MAX);
+            let available = self.fill(start, need)?;
+            let at = (start - self.buffer_start) as usize;
+            if available >= need && mend(&mut self.buffer[at..at + need]) {
+                return Ok(Some(end));
+            }
         }
-        let need = usize::try_from(end - start).unwrap_or(usize::MAX);
-        let available = self.fill(start, need)?;
-        let at = (start - self.buffer_start) as usize;
-        let is_mended = available >= need && mend(&mut self.buffer[at..at + need]);
-        Ok(is_mended.then_some(end))
+        Ok(None)
     }
 
     /// Behind the last byte that is not zero.

@@ -118,7 +118,7 @@ fn brickyard(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
     must(
         &node,
         "the table",
-        &["TABLE", "CREATE", TABLE, "PARTITIONS", "1"],
+        &["TABLE", "CREATE", TABLE, "PARTITIONS", "1", "REPLICAS", "1"],
     )?;
     processes.push(start(second, &["--join", &format!("127.0.0.1:{first}")])?);
     must(
