@@ -174,6 +174,7 @@ impl Brick {
     #[must_use]
     pub fn has_work(&self) -> bool {
         self.clients.has_queued()
+            || self.clients.has_roomy()
             || (self.core.requests.has_ready() && !self.remotes.is_choked())
             || (self.core.replicas.is_woken && self.core.requests.has_view())
             || self.core.tables.has_removed()
@@ -295,6 +296,9 @@ impl Brick {
             self.remotes.failure_detector.hear(peer, self.core.now);
         }
         self.core.replicas.engine.outbox.open(link, direction);
+        if direction == Direction::Incoming {
+            self.core.requests.stalls.forget(peer.member);
+        }
         self.core
             .replication()
             .replicate(|replicator| replicator.on_link(link, peer, direction, connection));
@@ -319,6 +323,8 @@ impl Brick {
         self.tell_lost();
         if direction == Direction::Outgoing {
             self.on_remote_lost(peer);
+        } else if self.peers.from(peer.member).is_none() {
+            self.core.requests.stalls.forget(peer.member);
         }
     }
 
@@ -457,6 +463,9 @@ impl Brick {
     pub fn poll_closed(&mut self) -> Option<ConnectionId> {
         let core = &self.core;
         let id = self.clients.take_closed(&core.shared, core.stats())?;
+        while let Some((at, client)) = self.clients.take_orphaned() {
+            self.resume_at(at, client);
+        }
         self.exports.end(&mut self.core, id);
         self.tell_cleaner();
         Some(id)

@@ -10,10 +10,11 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `reply` (replies and their placeholders), `user` (who acts, and where). Not here: what a request does
+//! The files: this one the lists, `reply` (replies and their placeholders), `room` (for replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does
 //! (`batch`, `execute`).
 
 mod reply;
+mod room;
 mod user;
 
 pub(crate) use reply::wants_reply;
@@ -27,6 +28,7 @@ use crate::request::Token;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::stats::Stats;
+use brickyard_routing::Member;
 use brickyard_types::Instant;
 use brickyard_wire::Protocol;
 use slab::Slab;
@@ -50,6 +52,10 @@ pub(crate) struct Clients {
     waiting: Vec<ConnectionId>,
     /// That the driver should read again.
     resumed: Vec<ConnectionId>,
+    /// With requests that came back for want of room, and are asked again.
+    roomy: Vec<ConnectionId>,
+    /// Of clients that are gone: where they were stalled.
+    orphaned: Vec<(Member, u64)>,
     /// That execute nothing more.
     closing: Vec<ConnectionId>,
     /// That may be over when the batch is done.
@@ -369,6 +375,7 @@ impl Clients {
             if connection.input.pending() > 0 || connection.marks.is_paused {
                 self.resume(id);
             }
+            self.look_at_room(id);
         }
     }
 
@@ -400,7 +407,10 @@ impl Clients {
             let it = &self[*id];
             let is_endless = matches!(it.blocked, Some(Blocked::Wait { .. } | Blocked::Control(_)));
             // The list is only tidied when the log moves on: not all on it still wait.
-            !is_endless && !it.end.is_broken && it.output.is_held()
+            // What came back for want of room was not executed, no more than what is in its input.
+            let waits_for_room =
+                it.returned.first().is_some() && it.returned.first() == it.output.first_hole();
+            !is_endless && !waits_for_room && !it.end.is_broken && it.output.is_held()
         })
     }
 
@@ -449,6 +459,13 @@ impl Clients {
         let closed = self.connections.remove(id.0 as usize);
         assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
         let marks = closed.marks;
+        let mut returned = closed.returned;
+        let stalled_at = returned.take_bricks().into_iter();
+        self.orphaned
+            .extend(stalled_at.map(|at| (at, closed.client)));
+        if marks.is_roomy {
+            self.roomy.retain(|roomy| *roomy != id);
+        }
         shared.counters.clients.fetch_sub(1, Relaxed);
         stats.clients.connected.set(self.connections.len() as u64);
         if marks.is_waiting {
@@ -463,11 +480,16 @@ impl Clients {
         Some(id)
     }
 
+    /// A client that is gone, and a brick at which it is stalled.
+    pub(crate) fn take_orphaned(&mut self) -> Option<(Member, u64)> {
+        self.orphaned.pop()
+    }
+
     /// Bytes of memory in connections' buffers.
     pub(crate) fn buffer_bytes(&self) -> usize {
         let bytes = self
             .iter()
-            .map(|it| it.input.memory_bytes() + it.output.len());
+            .map(|it| it.input.memory_bytes() + it.replies_len() + it.returned.bytes());
         bytes.sum()
     }
 

@@ -1,9 +1,10 @@
 //! One client: what it sent, what it is to get, and who it is.
 
 use crate::accepted::{Accepted, ConnectionId};
-use crate::gather::Gather;
+use crate::gather::{Gather, Holding};
 use crate::input::Input;
 use crate::output::{Lost, Output, PlaceholderId};
+use crate::room::{ReplyLengths, Returned};
 use crate::shared::Shared;
 use crate::transaction::Multi;
 use crate::users::{Rights, User};
@@ -82,14 +83,16 @@ pub(crate) struct Marks {
     pub(crate) is_waiting: bool,
     /// In none: the driver was told to stop reading.
     pub(crate) is_paused: bool,
+    /// With requests that are asked again.
+    pub(crate) is_roomy: bool,
 }
 
 /// Replies in parts, by the placeholders that are left for them, in the order of the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Gathers {
     open: VecDeque<(PlaceholderId, Gather)>,
-    /// Bytes of their requests, which other bricks or requests that wait hold.
-    cost: usize,
+    /// Of all of them: of requests which other bricks or requests that wait hold, and of replies to come.
+    holding: Holding,
 }
 
 /// What the client calls itself.
@@ -112,6 +115,9 @@ pub(crate) struct Connection {
     pub(crate) input: Input,
     pub(crate) output: Output,
     pub(crate) gathers: Gathers,
+    /// For what of it there was no room.
+    pub(crate) returned: Returned,
+    pub(crate) reply_lengths: ReplyLengths,
     pub(crate) session: Session,
     pub(crate) blocked: Option<Blocked>,
     pub(crate) end: End,
@@ -150,6 +156,8 @@ impl Connection {
             input: Input::new(limits(shared, false)),
             output: Output::default(),
             gathers: Gathers::default(),
+            returned: Returned::default(),
+            reply_lengths: ReplyLengths::default(),
             session: Session {
                 user: None,
                 names: ClientNames::default(),
@@ -192,9 +200,16 @@ impl Connection {
         self.blocked.is_none()
             && !self.end.is_closing
             && !self.end.is_broken
-            && self.output.len() <= OUTPUT_SOFT
+            && self.replies_len() <= OUTPUT_SOFT
             && self.output.placeholders() <= PLACEHOLDERS_MAX
-            && self.gathers.cost() <= OUTSTANDING_SOFT
+            && self.gathers.holding().cost <= OUTSTANDING_SOFT
+            && self.returned.is_empty()
+    }
+
+    /// Bytes of replies that it has not sent, or has room reserved for.
+    #[inline]
+    pub(crate) fn replies_len(&self) -> usize {
+        self.output.len() + self.gathers.holding().room
     }
 }
 
@@ -203,34 +218,50 @@ impl Gathers {
     pub(crate) fn begin(&mut self, placeholder: PlaceholderId, gather: Gather) {
         let is_last = self.open.back().is_none_or(|(last, _)| *last < placeholder);
         assert!(is_last, "{placeholder:?} comes before one that is open");
-        self.cost += gather.cost;
+        self.holding.add(gather.holding());
         self.open.push_back((placeholder, gather));
     }
 
-    pub(crate) fn get(&mut self, placeholder: PlaceholderId) -> Option<&mut Gather> {
-        self.open
-            .iter_mut()
-            .find(|(id, _)| *id == placeholder)
-            .map(|(_, gather)| gather)
+    fn place(&self, placeholder: PlaceholderId) -> Option<usize> {
+        // Nearly always the first: replies come back about in order.
+        match self.open.front() {
+            Some((first, _)) if *first == placeholder => Some(0),
+            _ if self.open.back().is_some_and(|it| it.0 == placeholder) => {
+                Some(self.open.len() - 1)
+            }
+            _ => self
+                .open
+                .binary_search_by_key(&placeholder, |(id, _)| *id)
+                .ok(),
+        }
+    }
+
+    /// Changes the one that has that placeholder, if it is open.
+    pub(crate) fn change<T>(
+        &mut self,
+        placeholder: PlaceholderId,
+        change: impl FnOnce(&mut Gather) -> T,
+    ) -> Option<T> {
+        let at = self.place(placeholder)?;
+        let (_, gather) = &mut self.open[at];
+        let before = gather.holding();
+        let result = change(gather);
+        let after = gather.holding();
+        self.holding.take(before);
+        self.holding.add(after);
+        Some(result)
     }
 
     /// The reply is whole.
     pub(crate) fn end(&mut self, placeholder: PlaceholderId) {
-        // Nearly always the first: replies come back about in order.
-        let at = self.open.iter().position(|(id, _)| *id == placeholder);
+        let at = self.place(placeholder);
         if let Some((_, gather)) = at.and_then(|at| self.open.remove(at)) {
-            assert!(
-                self.cost >= gather.cost,
-                "{} bytes of {} are done",
-                gather.cost,
-                self.cost
-            );
-            self.cost -= gather.cost;
+            self.holding.take(gather.holding());
         }
         assert!(
-            !self.open.is_empty() || self.cost == 0,
-            "no reply waits, but {} bytes do",
-            self.cost
+            !self.open.is_empty() || self.holding == Holding::default(),
+            "no reply waits, but {:?} are held",
+            self.holding
         );
     }
 
@@ -239,10 +270,10 @@ impl Gathers {
         self.open.is_empty()
     }
 
-    /// Bytes of the requests.
+    /// What all of them make the connection hold.
     #[inline]
-    pub(crate) fn cost(&self) -> usize {
-        self.cost
+    pub(crate) fn holding(&self) -> Holding {
+        self.holding
     }
 
     /// Operations were lost: each part that waits for one of them becomes an error.

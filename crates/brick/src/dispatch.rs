@@ -9,19 +9,21 @@
 //! - A request keeps its deadline, however often it comes through here (rule `only the primary expires keys`).
 //! - A request of a peer that another brick orders goes back to that peer: it is not passed on.
 //!
-//! The files: this one the way of a request, `values` requests that wait for values of the log, `expire` what becomes of
+//! The files: this one the way of a request, and back for want of room (`room` says whose), `values` requests that wait for values of the log, `expire` what becomes of
 //! those whose time is up. Not here: what a command does (`keyed`).
 
 mod expire;
+mod room;
 mod values;
 pub(crate) mod waits;
 
 pub(crate) use expire::lose;
 
+use crate::accepted::ConnectionId;
 use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::effect::Effect;
-use crate::forward::{Forward, ForwardReply};
+use crate::forward::{Forward, ForwardReply, NoRoom, ReplyKind};
 use crate::keyed::{
     Admission, Caller, Missing, admission_of, execute_work, honest_line, may_run,
     must_await_values, name_work,
@@ -29,9 +31,10 @@ use crate::keyed::{
 use crate::output::{CommitDependency, Meets};
 use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line, no_table};
-use crate::remote::{Exchange, Message, decode, unknown};
-use crate::request::{Origin, Request, SessionOrder, Token, Work};
+use crate::remote::{Exchange, Message, NotExecuted, decode, unknown};
+use crate::request::{Origin, Request, SessionOrder, Token, UNBOUNDED, Work};
 use crate::requests::{Held, Place};
+use crate::room::CameBack;
 use crate::session::export::is_of_export;
 use crate::session::next::Subrequests;
 use crate::session::save::checkpoint_for;
@@ -41,6 +44,7 @@ use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::{Member, Replica};
 use brickyard_types::Instant;
 use expire::End;
+use room::is_stalled;
 use std::collections::BTreeSet;
 use values::RanWithValues;
 use waits::{await_view_again, busy, set_order};
@@ -124,11 +128,12 @@ impl Brick {
     }
 
     /// Runs a request on this brick.
-    pub(crate) fn serve(&mut self, request: Request) {
+    pub(crate) fn serve(&mut self, mut request: Request) {
         if request.work.is_about_all() {
             // It is about what the table holds, so what was prepared before must have committed.
             let dependency = self.core.log.barrier();
             if !self.core.log.meets(dependency) {
+                self.reserve(&mut request, 0);
                 return self.core.requests.await_barrier(dependency, request);
             }
         }
@@ -138,6 +143,9 @@ impl Brick {
     /// Runs a request whatever was prepared before it: it has waited for that, and for what was prepared since it waits
     /// in vain, since that might never end.
     pub(crate) fn serve_now(&mut self, request: Request) {
+        if self.is_stalled(&request) {
+            return self.give_back(request, 0);
+        }
         let Some(table) = self.core.tables.index_of(request.table) else {
             let error = no_table(request.work.named());
             return self.respond(&request, error_line(&error), CommitDependency::NONE);
@@ -165,6 +173,7 @@ impl Brick {
             Ok((bytes, dependency)) => self.respond(&request, bytes, dependency),
             Err(Missing::Values(wanted)) => self.await_values(request, wanted),
             Err(Missing::Redirect(redirect)) => self.redirect(redirect, request),
+            Err(Missing::Room(needed)) => self.give_back(request, needed),
         }
     }
 
@@ -223,6 +232,10 @@ impl Brick {
             self.core.member(),
             "a request of another brick is passed on: {request:?}"
         );
+        if self.is_stalled(&request) {
+            return self.give_back(request, 0);
+        }
+        self.reserve(&mut request, 0);
         self.core.stats().forwards.add(1);
         let me = self.core.member();
         let to = Exchange::new(&mut self.core, &mut self.remotes).reader(owner, &request);
@@ -255,11 +268,7 @@ impl Brick {
             let message = Forward::Returned(Box::new(request));
             return self.core.outbox.push(member, message);
         }
-        let reply = ForwardReply {
-            token,
-            bytes: Vec::new(),
-            is_misplaced: true,
-        };
+        let reply = ForwardReply::undone(token, ReplyKind::Misplaced);
         self.core.outbox.reply(member, reply);
     }
 
@@ -322,7 +331,8 @@ impl Brick {
     }
 
     /// A request waits until something changes.
-    pub(crate) fn await_view(&mut self, request: Request) {
+    pub(crate) fn await_view(&mut self, mut request: Request) {
+        self.reserve(&mut request, 0);
         let refused = waits::await_view(&mut self.core, request, None);
         self.tell_refused(refused);
     }
@@ -433,8 +443,12 @@ impl Brick {
     fn exchange(&mut self, happens: impl FnOnce(&mut Exchange<'_>, &Peers)) {
         let mut exchange = Exchange::new(&mut self.core, &mut self.remotes);
         happens(&mut exchange, &self.peers);
-        for (token, bytes) in exchange.answers() {
+        let (answers, returned) = exchange.end();
+        for (token, bytes) in answers {
             self.on_part(token, bytes, CommitDependency::NONE);
+        }
+        for came_back in returned {
+            self.on_not_executed(came_back);
         }
     }
 
@@ -451,6 +465,7 @@ impl Brick {
                 Some(Message::Reply(number, reply)) => {
                     self.exchange(|exchange, _| exchange.on_reply(peer, number, reply));
                 }
+                Some(Message::Resume(client)) => self.core.requests.stalls.end(peer.member, client),
                 None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
                     self.core.effects.push_back(Effect::Report(text));
@@ -470,7 +485,9 @@ impl Brick {
     }
 
     /// A request waits for values.
-    pub(crate) fn await_values(&mut self, request: Request, wanted: Vec<ColdWanted>) {
+    pub(crate) fn await_values(&mut self, mut request: Request, wanted: Vec<ColdWanted>) {
+        let known = wanted.iter().map(|want| want.value_len as usize).sum();
+        self.reserve(&mut request, known);
         values::await_values(&mut self.core, request, wanted);
         self.run_with_values();
     }
@@ -499,6 +516,11 @@ impl Brick {
                     }
                 }
                 RanWithValues::Redirect(id, redirect) => self.redirect_from_values(id, redirect),
+                RanWithValues::NoRoom(id, needed) => {
+                    if let Some(request) = values::take(&mut self.core, id) {
+                        self.give_back(request, needed);
+                    }
+                }
             }
         }
     }
@@ -574,6 +596,111 @@ impl Brick {
             self.core.replicas.wake();
         }
         was_local_read
+    }
+
+    fn is_stalled(&self, request: &Request) -> bool {
+        is_stalled(&self.core, &self.clients, request)
+    }
+
+    /// A request of a client of this brick is not answered on the spot: it gets room for a reply of `known` bytes, or of as many
+    /// as others had. One that has room keeps it.
+    fn reserve(&mut self, request: &mut Request, known: usize) {
+        if request.room == UNBOUNDED && request.origin.member == self.core.member() {
+            request.room = self.clients.reserve(request.origin.token, known);
+        }
+    }
+
+    /// A request is not executed for want of room: it goes back to whoever asked, as does all that comes behind it.
+    fn give_back(&mut self, request: Request, needed: usize) {
+        let (member, me) = (request.origin.member, self.core.member());
+        let client = request.client;
+        let no_room = NoRoom { client, needed };
+        if member == me {
+            return self.on_not_executed((me, no_room, Some(request)));
+        }
+        assert!(
+            needed > 0 || self.core.requests.stalls.has(member, client),
+            "client {client} of {member} is not stalled, and there is room"
+        );
+        self.core.requests.stalls.begin(member, client);
+        if member.node == me.node {
+            let message = Forward::NoRoom(Box::new(request), needed);
+            return self.core.outbox.push(member, message);
+        }
+        let kind = ReplyKind::NoRoom(no_room);
+        let reply = ForwardReply::undone(request.origin.token, kind);
+        self.core.outbox.reply(member, reply);
+    }
+
+    /// A request of a client of this brick was not executed for want of room.
+    pub(crate) fn on_not_executed(&mut self, (from, no_room, request): NotExecuted) {
+        let NoRoom { client, needed } = no_room;
+        let token = request.as_ref().map(|request| request.origin.token);
+        let Some(id) = self.clients.id_of(client, token) else {
+            // It has gone, and will not be heard of again.
+            return self.resume_at(from, client);
+        };
+        self.core.stats().clients.held_back.add(1);
+        self.clients[id].returned.stall(from);
+        let came_back = request.map(|request| CameBack::new(from, request, needed));
+        // What has not left yet would overtake it.
+        let unsent = Exchange::new(&mut self.core, &mut self.remotes).take_unsent(client);
+        for it in came_back.into_iter().chain(unsent) {
+            self.clients.put_back(id, it);
+        }
+        self.clients.look_at_room(id);
+    }
+
+    /// Asks again for what came back of clients that have room now.
+    pub(crate) fn ask_again(&mut self) {
+        for id in self.clients.take_roomy() {
+            self.ask_again_of(id);
+        }
+    }
+
+    fn ask_again_of(&mut self, id: ConnectionId) {
+        let Some((client, taken, bricks)) = self.clients.take_returned(id) else {
+            return;
+        };
+        for brick in bricks {
+            self.resume_at(brick, client);
+        }
+        // The rest of what came back comes behind these, which go as if it were not there.
+        let rest = std::mem::take(&mut self.clients[id].returned);
+        let deadline = self.core.deadline();
+        for CameBack {
+            mut request, from, ..
+        } in taken
+        {
+            request.deadline = deadline;
+            if !self.clients.reserve_again(&request) {
+                // Its part is asked for otherwise.
+                continue;
+            }
+            match request.work {
+                // A brick's share is that brick's.
+                Work::Subrequest(..) if from != self.core.member() => self.forward(from, request),
+                _ => self.begin(request),
+            }
+        }
+        if let Some(connection) = self.clients.get_mut(id) {
+            connection.returned.append(rest);
+            self.clients.look_at_room(id);
+            self.clients.resume(id);
+        }
+    }
+
+    /// A brick goes on with what the client asks.
+    pub(crate) fn resume_at(&mut self, at: Member, client: u64) {
+        let me = self.core.member();
+        if at == me {
+            return;
+        }
+        if at.node == me.node {
+            self.core.outbox.push(at, Forward::Resume(client));
+        } else {
+            Exchange::new(&mut self.core, &mut self.remotes).resume(at, client);
+        }
     }
 
     /// Whether a reply decides what its connection does next: commands of a transaction that are about no keys

@@ -8,7 +8,7 @@ use crate::brick::Brick;
 use crate::clean::{APART_TOKEN, Permit};
 use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
-use crate::forward::Forward;
+use crate::forward::{Forward, NoRoom, ReplyKind};
 use crate::heal::heal;
 use crate::log_chunk::LogChunk;
 use crate::membership::adopt_groups;
@@ -289,7 +289,7 @@ impl Brick {
             match message {
                 Forward::Reply(reply) => {
                     self.end_local_read(reply.token);
-                    if reply.is_misplaced {
+                    if reply.kind == ReplyKind::Misplaced {
                         self.on_misplaced(reply.token);
                     } else {
                         self.on_part(reply.token, reply.bytes, CommitDependency::NONE);
@@ -297,6 +297,13 @@ impl Brick {
                 }
                 Forward::Returned(request) => self.on_returned(*request),
                 Forward::Request(request) => self.take_request(from, request),
+                Forward::NoRoom(request, needed) => {
+                    self.end_local_read(request.origin.token);
+                    let client = request.client;
+                    let no_room = NoRoom { client, needed };
+                    self.on_not_executed((from, no_room, Some(*request)));
+                }
+                Forward::Resume(client) => self.core.requests.stalls.end(from, client),
             }
         }
     }

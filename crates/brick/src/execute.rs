@@ -31,6 +31,7 @@ impl Brick {
         self.take_messages();
         self.run_ready();
         self.retry_waiting();
+        self.ask_again();
         self.core.tables.free_removed();
         let is_single = self.core.shared.settings.measures_each();
         self.batch.collect(&self.core, &mut self.clients, is_single);

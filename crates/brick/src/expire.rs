@@ -9,6 +9,7 @@
 use crate::core::Core;
 use crate::log::{KeyRef, Writer};
 use crate::output::CommitDependency;
+use crate::request::UNBOUNDED;
 use crate::view::{RequestContext, View};
 use brickyard_table::KeyHash;
 use brickyard_types::{Op, UnixMillis};
@@ -73,6 +74,7 @@ pub(crate) fn remove(core: &mut Core, table: usize, leaving: &Leaving) -> Option
         reads_only: false,
         sees_prepared: false,
         writes_many: false,
+        values_max: UNBOUNDED,
     };
     let mut view = View::new(core, table, context, (key, location), &[]);
     let is_removed = view.remove_exactly(key, location, *op);

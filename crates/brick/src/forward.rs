@@ -10,13 +10,32 @@ use crate::request::{Request, Token};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::BrickId;
 
-/// The answer to a request: a rendered reply whose time has come.
+/// What an answer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyKind {
+    /// Its reply is rendered.
+    Outcome,
+    /// The brick is not the key's primary, and did nothing: whoever asked has an older map, or a newer one.
+    Misplaced,
+    /// The brick did nothing, since the reply is longer than there is room for at the asker's.
+    NoRoom(NoRoom),
+}
+
+/// For what there was no room ([`crate::room`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoRoom {
+    /// Whose the request is.
+    pub(crate) client: u64,
+    /// How many bytes the reply would have; 0: it was not looked at, since it comes behind one for which there was no room.
+    pub(crate) needed: usize,
+}
+
+/// The answer to a request: a rendered reply whose time has come, or why there is none.
 #[derive(Debug)]
 pub struct ForwardReply {
     pub(crate) token: Token,
     pub(crate) bytes: Vec<u8>,
-    /// The brick is not the key's primary, and did nothing: whoever asked has an older map, or a newer one.
-    pub(crate) is_misplaced: bool,
+    pub(crate) kind: ReplyKind,
 }
 
 impl ForwardReply {
@@ -25,7 +44,16 @@ impl ForwardReply {
         Self {
             token,
             bytes,
-            is_misplaced: false,
+            kind: ReplyKind::Outcome,
+        }
+    }
+
+    /// Says that nothing was done.
+    pub(crate) const fn undone(token: Token, kind: ReplyKind) -> Self {
+        Self {
+            token,
+            bytes: Vec::new(),
+            kind,
         }
     }
 }
@@ -39,6 +67,10 @@ pub enum Forward {
     Reply(ForwardReply),
     /// Gives back what does not belong to the brick that was asked, which did nothing; within a node, reads alone.
     Returned(Box<Request>),
+    /// Gives back what would have a reply for which there is no room, or comes behind such a one.
+    NoRoom(Box<Request>, usize),
+    /// The client of that number has room again.
+    Resume(u64),
 }
 
 impl Forward {
@@ -47,7 +79,8 @@ impl Forward {
     pub fn bytes(&self) -> usize {
         match self {
             Self::Request(request) => request.bytes(),
-            Self::Returned(request) => request.bytes(),
+            Self::Returned(request) | Self::NoRoom(request, _) => request.bytes(),
+            Self::Resume(_) => size_of::<Self>(),
             Self::Reply(reply) => reply.bytes.len(),
         }
     }

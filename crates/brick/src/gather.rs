@@ -50,12 +50,59 @@ impl Part {
     }
 }
 
+/// The place of a part.
+#[derive(Debug)]
+enum Slot {
+    /// It is not here. A request for it that is under way has reserved so much room; 0: none is.
+    Missing(usize),
+    Here(Part),
+}
+
+impl Slot {
+    fn part(&mut self) -> Option<&mut Part> {
+        match self {
+            Self::Here(part) => Some(part),
+            Self::Missing(_) => None,
+        }
+    }
+}
+
+/// What replies in parts, or one of them, make their connection hold.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// Bytes of requests.
+    pub(crate) cost: usize,
+    /// Bytes of replies for which room is reserved, or that are here.
+    pub(crate) room: usize,
+    /// Requests with room reserved: they wait, or are with another brick.
+    pub(crate) under_way: usize,
+}
+
+impl Holding {
+    #[inline]
+    pub(crate) fn add(&mut self, more: Self) {
+        self.cost += more.cost;
+        self.room += more.room;
+        self.under_way += more.under_way;
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, less: Self) {
+        let has =
+            self.cost >= less.cost && self.room >= less.room && self.under_way >= less.under_way;
+        assert!(has, "{less:?} is taken from {self:?}");
+        self.cost -= less.cost;
+        self.room -= less.room;
+        self.under_way -= less.under_way;
+    }
+}
+
 /// Parts as they come in.
 #[derive(Debug)]
 pub(crate) struct Gather {
     join: Join,
     protocol: Protocol,
-    parts: Vec<Option<Part>>,
+    parts: Vec<Slot>,
     /// The number of the first of them: parts that were asked for before, in vain, have lower ones.
     first_part: u32,
     missing: usize,
@@ -70,7 +117,10 @@ pub(crate) struct Gather {
     /// The client wants no reply (`CLIENT REPLY`).
     pub(crate) is_silent: bool,
     /// Bytes of the request that wait with it.
-    pub(crate) cost: usize,
+    cost: usize,
+    /// Bytes that are reserved, and for how many parts.
+    reserved: usize,
+    under_way: usize,
 }
 
 impl Gather {
@@ -79,7 +129,7 @@ impl Gather {
         Self {
             join,
             protocol,
-            parts: (0..parts).map(|_| None).collect(),
+            parts: (0..parts).map(|_| Slot::Missing(0)).collect(),
             first_part: 0,
             missing: parts,
             is_too_long: false,
@@ -89,7 +139,49 @@ impl Gather {
             is_read: false,
             is_silent: false,
             cost: 0,
+            reserved: 0,
+            under_way: 0,
         }
+    }
+
+    /// What it makes its connection hold.
+    #[inline]
+    pub(crate) fn holding(&self) -> Holding {
+        Holding {
+            cost: self.cost,
+            room: self.reserved + if self.is_too_long { 0 } else { self.bytes },
+            under_way: self.under_way,
+        }
+    }
+
+    /// How many parts it has.
+    pub(crate) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether its parts are written by what is asked, and short.
+    pub(crate) fn is_short(&self) -> bool {
+        matches!(self.join, Join::Ok | Join::Sum)
+    }
+
+    /// A request for that part is under way, with room for so many bytes, or, with 0, is not any more; whether the part is
+    /// still wanted.
+    pub(crate) fn reserve(&mut self, part: u32, room: usize) -> bool {
+        let at = part.checked_sub(self.first_part).map(|at| at as usize);
+        let Some(Slot::Missing(reserved)) = at.and_then(|at| self.parts.get_mut(at)) else {
+            return false;
+        };
+        let before = std::mem::replace(reserved, room);
+        assert!(
+            self.reserved >= before && self.under_way >= usize::from(before > 0),
+            "{before} bytes of {} for {} parts",
+            self.reserved,
+            self.under_way
+        );
+        self.reserved = self.reserved - before + room;
+        self.under_way -= usize::from(before > 0);
+        self.under_way += usize::from(room > 0);
+        true
     }
 
     /// Refuses a reply longer than `bytes_max`.
@@ -121,10 +213,11 @@ impl Gather {
         assert!(parts > 0, "a reply of no parts never comes");
         part.checked_sub(self.first_part)?;
         self.first_part += self.parts.len() as u32;
-        self.parts = (0..parts).map(|_| None).collect();
+        self.parts = (0..parts).map(|_| Slot::Missing(0)).collect();
         self.missing = parts;
         self.is_too_long = false;
         self.bytes = 0;
+        (self.reserved, self.under_way) = (0, 0);
         Some(self.first_part)
     }
 
@@ -136,15 +229,17 @@ impl Gather {
         dependency: CommitDependency,
     ) -> Option<(Vec<u8>, CommitDependency)> {
         let at = part.checked_sub(self.first_part)? as usize;
+        self.reserve(part, 0);
         self.bytes += bytes.len();
         self.is_too_long |= self.bytes > self.bytes_max && self.join != Join::Only;
         if self.is_too_long {
-            let held = self.parts.iter_mut().flatten();
+            let held = self.parts.iter_mut().filter_map(Slot::part);
             held.for_each(|part| part.bytes = Vec::new());
         }
         let bytes = if self.is_too_long { Vec::new() } else { bytes };
         let place = self.parts.get_mut(at)?;
-        if place.replace(Part { bytes, dependency }).is_none() {
+        let before = std::mem::replace(place, Slot::Here(Part { bytes, dependency }));
+        if matches!(before, Slot::Missing(_)) {
             assert!(self.missing > 0, "no part is missing");
             self.missing -= 1;
         }
@@ -153,7 +248,7 @@ impl Gather {
 
     /// Operations were lost: each part that waits for one of them becomes an error.
     pub(crate) fn refuse(&mut self, lost: Lost, error: &[u8]) {
-        for part in self.parts.iter_mut().flatten() {
+        for part in self.parts.iter_mut().filter_map(Slot::part) {
             if let Some(error) = part.dependency.error(lost, error) {
                 part.dependency = CommitDependency::NONE;
                 part.bytes = error;
@@ -164,7 +259,7 @@ impl Gather {
     /// A part has had its time: if it waits still it becomes `error`.
     pub(crate) fn give_up(&mut self, part: u32, error: &[u8], log: &impl Meets) {
         let at = part.checked_sub(self.first_part).map(|at| at as usize);
-        if let Some(Some(part)) = at.and_then(|at| self.parts.get_mut(at))
+        if let Some(Slot::Here(part)) = at.and_then(|at| self.parts.get_mut(at))
             && !log.meets(part.dependency)
         {
             part.dependency = CommitDependency::NONE;
@@ -206,7 +301,11 @@ impl Gather {
     }
 
     fn join(&mut self) -> (Vec<u8>, CommitDependency) {
-        let parts: Vec<Part> = self.parts.drain(..).flatten().collect();
+        let parts = self.parts.drain(..).filter_map(|slot| match slot {
+            Slot::Here(part) => Some(part),
+            Slot::Missing(_) => None,
+        });
+        let parts: Vec<Part> = parts.collect();
         let dependencies = parts.iter().map(|part| part.dependency);
         let dependency = dependencies.fold(CommitDependency::NONE, CommitDependency::and);
         if let Some(error) = self.error(&parts) {

@@ -36,7 +36,7 @@ use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::output::CommitDependency;
 use crate::refusal::{CROSSSLOT, no_table, redirect};
-use crate::request::{Attempt, Request, Work};
+use crate::request::{Attempt, Request, UNBOUNDED, Work};
 use crate::view::{ColdWanted, Redirect};
 use admission::{admission, behind_earlier};
 use attempt::run_attempt;
@@ -145,6 +145,8 @@ pub(crate) fn execute(
         table,
         protocol,
         writer: writer_of(core.member(), id),
+        // The connection executes no more when it has much to send.
+        room: UNBOUNDED,
     };
     let call = Call {
         spec,
@@ -182,6 +184,7 @@ pub(crate) fn execute(
     Ok(match missing {
         Missing::Values(wanted) => Left::AwaitValues(request, wanted),
         Missing::Redirect(redirect) => Left::Redirect(redirect, request),
+        Missing::Room(_) => Left::Begin(vec![request]),
     })
 }
 

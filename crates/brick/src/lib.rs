@@ -76,6 +76,7 @@ mod request;
 mod requests;
 mod resize;
 mod retained;
+mod room;
 #[cfg(test)]
 mod rules_test;
 mod segments;

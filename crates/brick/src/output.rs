@@ -212,6 +212,16 @@ impl Output {
         !self.held.is_empty()
     }
 
+    /// The place that all that is held waits for first, if that is one to be filled.
+    pub(crate) fn first_hole(&self) -> Option<PlaceholderId> {
+        match self.held.front() {
+            Some(Chunk::Placeholder {
+                id, filled: None, ..
+            }) => Some(*id),
+            _ => None,
+        }
+    }
+
     /// How many replies are being made elsewhere.
     #[inline]
     pub(crate) fn placeholders(&self) -> usize {

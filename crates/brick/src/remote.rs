@@ -23,19 +23,20 @@ use crate::core::Core;
 use crate::dispatch::waits::{await_view, await_view_again};
 use crate::effect::Effect;
 use crate::executed::OwnIds;
-use crate::forward::ForwardReply;
+use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::keyed::honest_reply;
 use crate::peer::Peers;
 use crate::refusal::{CHANGING_HANDS, error_line};
 use crate::replica::replica_of;
 use crate::request::{Origin, Request, SessionOrder, Token, Work};
 use crate::requests::Place;
+use crate::room::CameBack;
 use brickyard_command::ErrorReply;
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::{Member, Replica};
 use brickyard_types::{Incarnation, Instant};
 use hedge::{FailureDetector, may_hedge};
-use message::{encode_reply, encode_request};
+use message::{encode_reply, encode_request, encode_resume};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A request that another node has, or will get; [`crate::requests`] has it under `id`.
@@ -67,6 +68,8 @@ pub(crate) struct Remotes {
     /// Replies that wait for a stream, and their bytes.
     replies: VecDeque<(Member, Vec<u8>)>,
     reply_bytes: usize,
+    /// Clients that have room again, and bricks that are to hear of it before they get anything else.
+    resumes: Vec<(Member, u64)>,
     pub(crate) failure_detector: FailureDetector,
     pub(crate) ids: OwnIds,
 }
@@ -168,7 +171,11 @@ pub(crate) struct Exchange<'a> {
     core: &'a mut Core,
     remotes: &'a mut Remotes,
     answers: Answers,
+    returned: Vec<NotExecuted>,
 }
+
+/// A client has no room for a reply of that brick, and the request that came back from there; `None`: it is answered already.
+pub(crate) type NotExecuted = (Member, NoRoom, Option<Request>);
 
 impl<'a> Exchange<'a> {
     pub(crate) fn new(core: &'a mut Core, remotes: &'a mut Remotes) -> Self {
@@ -176,12 +183,35 @@ impl<'a> Exchange<'a> {
             core,
             remotes,
             answers: Vec::new(),
+            returned: Vec::new(),
         }
     }
 
-    /// What this brick's clients are to be told.
-    pub(crate) fn answers(self) -> Answers {
-        self.answers
+    /// What this brick's clients are to be told, and for what of theirs there was no room.
+    pub(crate) fn end(self) -> (Answers, Vec<NotExecuted>) {
+        (self.answers, self.returned)
+    }
+
+    /// That brick is to go on with what the client asks.
+    pub(crate) fn resume(&mut self, at: Member, client: u64) {
+        self.remotes.resumes.push((at, client));
+    }
+
+    /// Takes what a client asked and was not sent yet.
+    pub(crate) fn take_unsent(&mut self, client: u64) -> Vec<CameBack> {
+        let unsent = self.remotes.unsent.iter().copied();
+        let its = unsent.filter(|number| {
+            let remote = self.remotes.pending.get(number);
+            let request = remote.and_then(|remote| self.core.requests.get(remote.id));
+            request.is_some_and(|request| request.client == client)
+        });
+        let its: Vec<u64> = its.collect();
+        let taken = its
+            .into_iter()
+            .filter_map(|number| self.take_remote(number));
+        taken
+            .map(|(remote, request)| CameBack::new(remote.to, request, 0))
+            .collect()
     }
 
     /// A request of a client of this brick goes to a brick of another node, as soon as there is a stream.
@@ -260,9 +290,27 @@ impl<'a> Exchange<'a> {
         assert!(is_owed || self.remotes.reply_bytes == 0, "for no reply");
     }
 
+    /// Tells bricks of clients that have room again; those that could not be told yet.
+    fn send_resumes(&mut self) -> BTreeSet<Member> {
+        let mut waits = BTreeSet::new();
+        for (to, client) in std::mem::take(&mut self.remotes.resumes) {
+            let catalog = self.core.tables.catalog();
+            // Where there is no stream there is nothing to resume: with the stream the far end forgets who is stalled.
+            let Some((link, _)) = self.core.replicas.link_to(catalog, to) else {
+                continue;
+            };
+            let bytes = encode_resume(client);
+            if waits.contains(&to) || !self.core.replicas.engine.outbox.message(link, &bytes) {
+                waits.insert(to);
+                self.remotes.resumes.push((to, client));
+            }
+        }
+        waits
+    }
+
     fn send_requests(&mut self) {
         // What one brick is asked arrives in order: behind one that must wait, all wait.
-        let mut waits: BTreeSet<Member> = BTreeSet::new();
+        let mut waits = self.send_resumes();
         for _ in 0..self.remotes.unsent.len() {
             let Some(number) = self.remotes.unsent.pop_front() else {
                 return;
@@ -337,6 +385,10 @@ impl<'a> Exchange<'a> {
     pub(crate) fn on_reply(&mut self, peer: Replica, number: u64, reply: message::Reply) {
         let remote = self.remotes.pending.get(&number);
         if remote.is_none_or(|remote| remote.sent != Some(peer)) {
+            if let ReplyKind::NoRoom(no_room) = reply.kind {
+                // It was given up here, or asked elsewhere; its client is stalled there all the same.
+                self.returned.push((peer.member, no_room, None));
+            }
             return;
         }
         let Some((remote, request)) = self.take_remote(number) else {
@@ -350,7 +402,11 @@ impl<'a> Exchange<'a> {
         // What the connection sent after it may be done: then it would come too late.
         let is_overtaken = self.remotes.has_later(number, remote.order);
         let token = request.origin.token;
-        if reply.is_misplaced {
+        if let ReplyKind::NoRoom(no_room) = reply.kind {
+            self.returned.push((peer.member, no_room, Some(request)));
+            return;
+        }
+        if reply.kind == ReplyKind::Misplaced {
             if is_overtaken && request.work.was_lost() {
                 let reason = "the key's partition is changing hands";
                 return self.answers.push((token, unknown(reason)));

@@ -20,6 +20,9 @@ use brickyard_types::record::RequestId;
 use brickyard_types::{Instant, Slot, TableId};
 use brickyard_wire::Protocol;
 
+/// Room for a reply of any length: whoever runs a request on the spot has looked at its client's output.
+pub(crate) const UNBOUNDED: usize = usize::MAX;
+
 /// Which part of which reply of which client something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
@@ -79,10 +82,14 @@ pub struct Request {
     pub(crate) attempts: u32,
     /// It was not executed as it came: its reply has a deadline of its own.
     pub(crate) has_waited: bool,
+    /// Bytes of reply for which its connection has room ([`crate::room`]).
+    pub(crate) room: usize,
+    /// Whose it is: on the asker's brick no other client ever gets that number.
+    pub(crate) client: u64,
 }
 
 impl Request {
-    /// A request that begins now.
+    /// A request that begins now. It may have a reply of any length until room is reserved for that.
     pub(crate) const fn new(
         origin: Origin,
         table: TableId,
@@ -99,6 +106,8 @@ impl Request {
             deadline,
             attempts: 0,
             has_waited: false,
+            room: UNBOUNDED,
+            client: origin.token.client,
         }
     }
 

@@ -31,6 +31,7 @@ pub(crate) use values::{ColdValue, Values};
 use crate::log::KeyRef;
 use crate::output::{CommitDependency, Lost, Meets, PlaceholderId};
 use crate::request::{Request, SessionOrder, Token, Work};
+use crate::room::Stalls;
 use crate::version::Version;
 use brickyard_metadata::CatalogVersion;
 use brickyard_types::Instant;
@@ -99,6 +100,7 @@ pub(crate) struct Requests {
     /// Reads that are with a backup on another brick of this node.
     local_reads: BTreeMap<(u64, PlaceholderId, u32), Option<SessionOrder>>,
     pub(crate) replies: Replies,
+    pub(crate) stalls: Stalls,
 }
 
 impl Requests {

@@ -413,7 +413,7 @@ fn forwarded_requests_and_their_replies_are_bounded_in_bytes() {
         for _ in 0..60 {
             pipeline(&mut node, client, &[b"SET", b"other", &value]);
             let connection = &node.bricks[client.brick].clients[client.id];
-            most = most.max(connection.gathers.cost());
+            most = most.max(connection.gathers.holding().cost);
         }
         node.settle();
         node.receive(client);

@@ -295,8 +295,11 @@ impl Brick {
     pub(crate) fn ask_subrequests_again(&mut self, asked: &Subrequests, token: Token) {
         let bricks = whole::sharers(&self.core, asked.spec, asked.args.as_args(), asked.table);
         let connection = self.clients.named_mut(token);
-        let gather = connection.and_then(|it| it.gathers.get(token.placeholder));
-        if let Some(part) = gather.and_then(|it| it.begin_again(token.part, bricks.len())) {
+        let begun = connection.and_then(|it| {
+            let begin = |gather: &mut Gather| gather.begin_again(token.part, bricks.len());
+            it.gathers.change(token.placeholder, begin)
+        });
+        if let Some(part) = begun.flatten() {
             self.ask_subrequests(asked, bricks, Token { part, ..token });
         }
     }

@@ -105,6 +105,8 @@ pub struct ClientStats {
     pub bytes_out: Counter,
     /// Bytes of memory in connections' buffers.
     pub buffer_bytes: Counter,
+    /// Requests that came back unexecuted, since there was no room for their replies at their clients.
+    pub held_back: Counter,
     /// Frames that were no requests; the connection was closed.
     pub protocol_errors: Counter,
 }
@@ -205,6 +207,7 @@ impl Stats {
             &self.errors.disk,
             &self.errors.damaged,
             &self.clients.protocol_errors,
+            &self.clients.held_back,
             &self.forwards,
         ];
         let commands = self.commands_by_id.iter().flat_map(|command| {

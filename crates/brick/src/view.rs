@@ -58,6 +58,8 @@ pub(crate) struct RequestContext {
     pub(crate) sees_prepared: bool,
     /// The command may write more than once: writes are collected into one record.
     pub(crate) writes_many: bool,
+    /// How many bytes of values it may read, since its asker has room for no more ([`crate::room`]).
+    pub(crate) values_max: usize,
 }
 
 /// Which partition a command works on.
@@ -81,6 +83,8 @@ pub(crate) struct View<'a> {
     has_written: bool,
     /// A key has a prepared operation whose outcome is not known here yet: the command must wait for it.
     is_unsettled: bool,
+    /// It would read more than it may.
+    reads_past_room: bool,
     reads: Reads,
 }
 
@@ -102,6 +106,8 @@ pub(crate) struct Finished {
     pub(crate) wanted: Vec<ColdWanted>,
     /// It must wait, or be asked of the primary; then nothing was written.
     pub(crate) redirect: Option<Redirect>,
+    /// Bytes of values that it would read, for which its asker has no room; then nothing was written.
+    pub(crate) values_needed: Option<usize>,
     /// Of several keys it has seen one as it is prepared, and another as it was before that: it is to run again and
     /// see all that is prepared.
     pub(crate) is_fractured: bool,
@@ -113,6 +119,7 @@ impl Finished {
         dependency: CommitDependency::NONE,
         wanted: Vec::new(),
         redirect: None,
+        values_needed: None,
         is_fractured: false,
     };
 
@@ -161,6 +168,7 @@ impl<'a> View<'a> {
             expired: Vec::new(),
             has_written: false,
             is_unsettled: false,
+            reads_past_room: false,
             reads: Reads::default(),
         }
     }
@@ -253,8 +261,9 @@ impl<'a> View<'a> {
         if let Some(redirect) = self.redirect() {
             return Finished::with_redirect(redirect);
         }
-        if !self.wanted.is_empty() {
+        if !self.wanted.is_empty() || self.reads_past_room {
             return Finished {
+                values_needed: self.values_needed(),
                 wanted: self.wanted,
                 ..Finished::EMPTY
             };
@@ -295,8 +304,9 @@ impl<'a> View<'a> {
             self.core.staging.clear();
         }
         let redirect = self.redirect();
-        if redirect.is_some() || !self.wanted.is_empty() {
+        if redirect.is_some() || !self.wanted.is_empty() || self.reads_past_room {
             return Finished {
+                values_needed: self.values_needed(),
                 wanted: self.wanted,
                 redirect,
                 ..Finished::EMPTY
@@ -313,6 +323,10 @@ impl<'a> View<'a> {
             dependency: self.read_set.dependency,
             ..Finished::EMPTY
         }
+    }
+
+    fn values_needed(&self) -> Option<usize> {
+        self.reads_past_room.then_some(self.reads.bytes)
     }
 
     #[inline]
@@ -343,6 +357,7 @@ impl<'a> View<'a> {
         }
         Finished {
             dependency: self.read_set.dependency,
+            values_needed: self.values_needed(),
             wanted: self.wanted,
             redirect,
             is_fractured: false,

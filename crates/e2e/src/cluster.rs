@@ -279,6 +279,16 @@ impl Cluster {
         }
     }
 
+    /// Resident memory of a node in bytes.
+    ///
+    /// # Panics
+    /// If it does not run.
+    #[must_use]
+    pub fn resident_bytes(&self, at: usize) -> u64 {
+        let process = self.nodes[at].process.as_ref();
+        process.expect("the node runs").resident_bytes()
+    }
+
     /// Starts a node that was killed or stopped, on its data.
     pub fn launch(&mut self, at: usize) {
         let mut command = self.command(at);

@@ -129,15 +129,19 @@ impl Clients {
         dependency: CommitDependency,
     ) -> Option<Whole> {
         let connection = self.named_mut(token)?;
-        let gather = connection.gathers.get(token.placeholder)?;
-        let (join, is_silent) = (gather.kind(), gather.is_silent);
-        let (bytes, dependency) = gather.on_part(token.part, bytes, dependency)?;
-        let is_divided = gather.is_divided();
+        connection.reply_lengths.note(bytes.len());
+        let changed = connection.gathers.change(token.placeholder, |gather| {
+            let whole = gather.on_part(token.part, bytes, dependency)?;
+            let about = (gather.kind(), gather.is_silent, gather.is_divided());
+            Some((whole, about))
+        });
+        self.look_at_room(token.connection);
+        let ((bytes, dependency), (join, is_silent, is_divided)) = changed??;
         assert!(
             !(is_divided && join == Join::Only),
             "one part cannot be divided"
         );
-        connection.gathers.end(token.placeholder);
+        self[token.connection].gathers.end(token.placeholder);
         Some(Whole {
             join,
             bytes,
@@ -189,9 +193,10 @@ impl Clients {
     /// What is made for `token` has had its time: if it waits still it becomes `error`.
     pub(crate) fn give_up(&mut self, token: Token, error: &[u8], log: &Log) {
         if let Some(connection) = self.named_mut(token) {
-            if let Some(gather) = connection.gathers.get(token.placeholder) {
-                gather.give_up(token.part, error, log);
-            }
+            let placeholder = token.placeholder;
+            connection
+                .gathers
+                .change(placeholder, |gather| gather.give_up(token.part, error, log));
             connection.output.give_up(token.placeholder, error, log);
         }
     }

@@ -3,6 +3,7 @@
 //! In:  a request with the values that it wants; values as they come. Out: reads of the log; the same request, run with
 //!      what was read, or sent elsewhere if this brick may not run it any more.
 
+use super::room::is_stalled;
 use super::waits::set_order;
 use crate::clients::Clients;
 use crate::core::Core;
@@ -21,6 +22,8 @@ pub(super) enum RanWithValues {
     Done(usize, Vec<u8>, CommitDependency),
     /// It cannot be answered here and now.
     Redirect(usize, Redirect),
+    /// There is no room for its reply, of so many bytes; or, with 0, none of its client's is made.
+    NoRoom(usize, usize),
 }
 
 /// A request waits until the values that it wants are there, and those on its keys that came before it are done.
@@ -112,6 +115,9 @@ pub(super) fn run_next(core: &mut Core, clients: &mut Clients) -> Option<RanWith
         let Some(request) = core.requests.get(id) else {
             continue;
         };
+        if is_stalled(core, clients, request) {
+            return Some(RanWithValues::NoRoom(id, 0));
+        }
         let ran = match core.tables.index_of(request.table) {
             None => Ok((
                 error_line(&no_table(request.work.named())),
@@ -140,6 +146,7 @@ pub(super) fn run_next(core: &mut Core, clients: &mut Clients) -> Option<RanWith
                 fetch(core, id, wanted);
             }
             Err(Missing::Redirect(redirect)) => return Some(RanWithValues::Redirect(id, redirect)),
+            Err(Missing::Room(needed)) => return Some(RanWithValues::NoRoom(id, needed)),
         }
     }
     None

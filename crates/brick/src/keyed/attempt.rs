@@ -5,7 +5,7 @@
 //!
 //! Not here: what is remembered, and for how long (`requests`).
 
-use super::run::{Call, Caller, Missing, Ran, admit, ran};
+use super::run::{Call, Caller, Missing, Ran, admit, ran, values_room};
 use crate::check::check;
 use crate::connection::Connection;
 use crate::core::Core;
@@ -81,6 +81,7 @@ pub(super) fn run_attempt(
         table,
         protocol,
         writer,
+        room,
     } = caller;
     let recall = core.table(table).and_then(|state| {
         let held = state.partitions.get(location.leaf as usize)?.as_ref()?;
@@ -128,6 +129,7 @@ pub(super) fn run_attempt(
         sees_prepared: false,
         // So that the reply is known when the record is made.
         writes_many: true,
+        values_max: values_room(spec.id, room),
     };
     let key = args.at(spec.key_first as usize);
     let mut view = View::new(core, table, context, (key, location), values);
@@ -136,11 +138,7 @@ pub(super) fn run_attempt(
         Ok(()) => None,
         Err(Failure::Suspend) => {
             reply.truncate(start);
-            let finished = view.abandon();
-            return match finished.redirect {
-                Some(redirect) => Err(Missing::Redirect(redirect)),
-                None => Err(Missing::Values(finished.wanted)),
-            };
+            return ran(view.abandon());
         }
         Err(Failure::Error(error)) => {
             reply.truncate(start);

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
 use crate::output::CommitDependency;
 use crate::refusal::dropped_table;
+use crate::request::UNBOUNDED;
 use crate::requests::ColdValue;
 use crate::settings::Settings;
 use crate::transaction::{Step, Transaction};
@@ -25,6 +26,7 @@ pub(super) fn run_transaction(
         table,
         protocol,
         writer,
+        room,
     } = caller;
     let first = transaction.steps.iter().find_map(|step| match step {
         Step::Command(spec, args) => args
@@ -54,6 +56,8 @@ pub(super) fn run_transaction(
         reads_only: false,
         sees_prepared: false,
         writes_many: true,
+        // What it has read is in its reply, whose length is looked at before anything is written.
+        values_max: UNBOUNDED,
     };
     let mut view = View::new(core, table, context, (&key, location), values);
     for watch in &transaction.watches {
@@ -111,6 +115,12 @@ pub(super) fn run_transaction(
             return Ok(finished.dependency);
         }
         return Err(Missing::Values(finished.wanted));
+    }
+    let needed = reply.position() - start;
+    if needed > room {
+        let redirect = view.abandon().redirect;
+        reply.truncate(start);
+        return Err(redirect.map_or(Missing::Room(needed), Missing::Redirect));
     }
     let finished = view.finish();
     if let Some(redirect) = finished.redirect {

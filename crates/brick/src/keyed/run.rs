@@ -6,7 +6,7 @@ use crate::log::Writer;
 use crate::memory;
 use crate::output::CommitDependency;
 use crate::refusal::dropped_table;
-use crate::request::{Origin, Request};
+use crate::request::{Origin, Request, UNBOUNDED};
 use crate::requests::ColdValue;
 use crate::settings::Settings;
 use crate::view::{ColdWanted, Finished, Redirect, RequestContext, View};
@@ -25,6 +25,8 @@ pub(crate) enum Missing {
     Values(Vec<ColdWanted>),
     /// It cannot be answered here and now.
     Redirect(Redirect),
+    /// Room for a reply of so many bytes.
+    Room(usize),
 }
 
 /// On which table work is run, and for whom.
@@ -33,6 +35,8 @@ pub(crate) struct Caller {
     pub(crate) table: usize,
     pub(crate) protocol: Protocol,
     pub(crate) writer: Writer,
+    /// How long the reply may be.
+    pub(crate) room: usize,
 }
 
 impl Caller {
@@ -43,6 +47,7 @@ impl Caller {
             table,
             protocol: request.protocol,
             writer: writer_of(member, token.connection),
+            room: request.room,
         }
     }
 }
@@ -72,6 +77,33 @@ const fn writes_many(id: CommandId) -> bool {
             | CommandId::Copy
             | CommandId::Bitop
     )
+}
+
+/// Whether the command's reply has the values of its keys as they were, so that its length is known before it has changed them.
+#[inline]
+const fn tells_values(id: CommandId) -> bool {
+    matches!(
+        id,
+        CommandId::Get
+            | CommandId::Getdel
+            | CommandId::Getex
+            | CommandId::Getset
+            | CommandId::Mget
+            | CommandId::Set
+    )
+}
+
+/// How many bytes of values a command may read for its reply.
+#[inline]
+pub(super) const fn values_room(id: CommandId, room: usize) -> usize {
+    if !tells_values(id) {
+        UNBOUNDED
+    } else if matches!(id, CommandId::Getex) {
+        // It reads the value once more to give it another expiry.
+        room.saturating_mul(2)
+    } else {
+        room
+    }
 }
 
 /// Why a write is refused before it is looked at; makes room for it where the table does so.
@@ -132,6 +164,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         table,
         protocol,
         writer,
+        room,
     } = caller;
     let reads_only = spec.has(flag::READONLY);
     let mut reply = Reply::new(out, protocol);
@@ -145,6 +178,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         reads_only,
         sees_prepared: false,
         writes_many: writes_many(spec.id),
+        values_max: values_room(spec.id, room),
     };
     let mut finished = attempt(core, call, context, &mut reply);
     if finished.is_fractured {
@@ -165,10 +199,11 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
 /// What became of work. If it lacks something, what it wrote into the reply has to go.
 #[inline]
 pub(super) fn ran(finished: Finished) -> Ran {
-    match finished.redirect {
-        Some(redirect) => Err(Missing::Redirect(redirect)),
-        None if finished.wanted.is_empty() => Ok(finished.dependency),
-        None => Err(Missing::Values(finished.wanted)),
+    match (finished.redirect, finished.values_needed) {
+        (Some(redirect), _) => Err(Missing::Redirect(redirect)),
+        (None, Some(needed)) => Err(Missing::Room(needed)),
+        (None, None) if finished.wanted.is_empty() => Ok(finished.dependency),
+        (None, None) => Err(Missing::Values(finished.wanted)),
     }
 }
 

@@ -22,7 +22,10 @@ pub(crate) fn execute_work(
 ) -> Result<(Vec<u8>, CommitDependency), Missing> {
     let mut out = Vec::new();
     let Caller {
-        table, protocol, ..
+        table,
+        protocol,
+        room,
+        ..
     } = caller;
     let ran = match work {
         Work::Command(spec, args) if is_data_command(spec.id) => {
@@ -37,23 +40,25 @@ pub(crate) fn execute_work(
             };
             run_attempt(core, &call, *attempt, &mut out)
         }
-        Work::Command(spec, args) | Work::Subrequest(spec, args, _) => {
-            let dependency = execute_subrequest(
-                core,
-                clients,
-                spec,
-                args.as_args(),
-                table,
-                protocol,
-                &mut out,
-            );
-            return Ok((out, dependency));
-        }
+        Work::Command(spec, args) | Work::Subrequest(spec, args, _) => Ok(execute_subrequest(
+            core,
+            clients,
+            spec,
+            args.as_args(),
+            table,
+            protocol,
+            &mut out,
+        )),
         Work::Transaction(transaction) => {
             run_transaction(core, transaction, caller, values, &mut out)
         }
     };
-    ran.map(|dependency| (out, dependency))
+    let dependency = ran?;
+    // Nothing has changed: it may be done again, when there is room for its reply. An error is short.
+    if out.len() > room && work.only_reads() && out.first() != Some(&b'-') {
+        return Err(Missing::Room(out.len()));
+    }
+    Ok((out, dependency))
 }
 
 fn call<'a>(

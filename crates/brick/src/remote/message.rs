@@ -5,9 +5,9 @@
 //! Invariant: what a peer sent is believed in nothing before it was decoded as a whole.
 
 use crate::accepted::ConnectionId;
-use crate::forward::ForwardReply;
+use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::output::PlaceholderId;
-use crate::request::{Attempt, Origin, Request, Token, Work};
+use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
 use brickyard_command::{OwnedArgs, Spec, is_data_command, lookup, table::flag};
@@ -24,13 +24,15 @@ pub(crate) enum Message {
     Request(Box<Request>),
     /// It answers the request of that number.
     Reply(u64, Reply),
+    /// This client of it has room for replies again.
+    Resume(u64),
 }
 
 /// An answer as it was sent.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(super) bytes: Vec<u8>,
-    pub(super) is_misplaced: bool,
+    pub(super) kind: ReplyKind,
 }
 
 /// A message as it is sent.
@@ -39,6 +41,9 @@ enum Sent<'a> {
     Request {
         number: u64,
         connection: u32,
+        client: u64,
+        /// Bytes of reply for which there is room.
+        room: u64,
         table: TableId,
         is_resp3: bool,
         #[serde(borrow)]
@@ -49,6 +54,14 @@ enum Sent<'a> {
         is_misplaced: bool,
         #[serde(borrow)]
         bytes: Bytes<'a>,
+    },
+    NoRoom {
+        number: u64,
+        client: u64,
+        needed: u64,
+    },
+    Resume {
+        client: u64,
     },
 }
 
@@ -205,6 +218,8 @@ pub(super) fn encode_request(number: u64, request: &Request) -> Vec<u8> {
     encode(&Sent::Request {
         number,
         connection: request.origin.token.connection.0,
+        client: request.client,
+        room: request.room as u64,
         table: request.table,
         is_resp3: request.protocol == Protocol::Resp3,
         work: SentWork::of(&request.work),
@@ -212,11 +227,23 @@ pub(super) fn encode_request(number: u64, request: &Request) -> Vec<u8> {
 }
 
 pub(super) fn encode_reply(reply: &ForwardReply) -> Vec<u8> {
-    encode(&Sent::Reply {
-        number: reply.token.client,
-        is_misplaced: reply.is_misplaced,
-        bytes: Bytes(&reply.bytes),
+    let number = reply.token.client;
+    encode(&match reply.kind {
+        ReplyKind::Outcome | ReplyKind::Misplaced => Sent::Reply {
+            number,
+            is_misplaced: reply.kind == ReplyKind::Misplaced,
+            bytes: Bytes(&reply.bytes),
+        },
+        ReplyKind::NoRoom(NoRoom { client, needed }) => Sent::NoRoom {
+            number,
+            client,
+            needed: needed as u64,
+        },
     })
+}
+
+pub(super) fn encode_resume(client: u64) -> Vec<u8> {
+    encode(&Sent::Resume { client })
 }
 
 fn encode(sent: &Sent<'_>) -> Vec<u8> {
@@ -244,6 +271,8 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
         Sent::Request {
             number,
             connection,
+            client,
+            room,
             table,
             is_resp3,
             work,
@@ -263,7 +292,11 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
                 token,
             };
             // Its time is not sent: how long it may take here is for this brick to say.
-            let request = Request::new(origin, table, protocol, work.work()?, Instant(0));
+            let request = Request {
+                room: usize::try_from(room).unwrap_or(UNBOUNDED),
+                client,
+                ..Request::new(origin, table, protocol, work.work()?, Instant(0))
+            };
             Some(Message::Request(Box::new(request)))
         }
         Sent::Reply {
@@ -272,12 +305,23 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
             bytes,
         } => {
             let bytes = bytes.0.to_vec();
-            let reply = Reply {
-                bytes,
-                is_misplaced,
+            let kind = match is_misplaced {
+                true => ReplyKind::Misplaced,
+                false => ReplyKind::Outcome,
             };
-            Some(Message::Reply(number, reply))
+            Some(Message::Reply(number, Reply { bytes, kind }))
         }
+        Sent::NoRoom {
+            number,
+            client,
+            needed,
+        } => {
+            let needed = usize::try_from(needed).ok()?;
+            let kind = ReplyKind::NoRoom(NoRoom { client, needed });
+            let bytes = Vec::new();
+            Some(Message::Reply(number, Reply { bytes, kind }))
+        }
+        Sent::Resume { client } => Some(Message::Resume(client)),
     }
 }
 

@@ -27,7 +27,7 @@ fn sent(work: Work) -> Option<Request> {
     let request = Request::new(origin, TableId(4), Protocol::Resp3, work, Instant(8));
     match decode(from, &encode_request(1 << 41, &request))? {
         Message::Request(request) => Some(*request),
-        Message::Reply(..) => panic!("a request became a reply"),
+        Message::Reply(..) | Message::Resume(_) => panic!("a request became something else"),
     }
 }
 
@@ -124,13 +124,13 @@ fn no_part_of_a_message_is_a_message_nor_is_one_with_something_behind() {
             part: 0,
         },
         bytes: b"$5\r\nvalue\r\n".to_vec(),
-        is_misplaced: true,
+        kind: ReplyKind::Misplaced,
     };
     let from = Member::default();
     let mut bytes = encode_reply(&reply);
     let arrived = decode(from, &bytes);
     assert!(
-        matches!(arrived, Some(Message::Reply(300, it)) if it.is_misplaced && it.bytes == reply.bytes)
+        matches!(arrived, Some(Message::Reply(300, it)) if it.kind == ReplyKind::Misplaced && it.bytes == reply.bytes)
     );
     for len in 0..bytes.len() {
         assert!(decode(from, &bytes[..len]).is_none(), "{len} bytes");

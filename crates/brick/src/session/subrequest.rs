@@ -15,6 +15,7 @@ use crate::log::KeyRef;
 use crate::output::CommitDependency;
 use crate::random::Random;
 use crate::refusal::{error_line, too_few};
+use crate::request::UNBOUNDED;
 use crate::tables::{Partition, PendingClear, TableState};
 use crate::version::Version;
 use brickyard_command::request::{ClusterCommand, ScanArgs};
@@ -266,6 +267,7 @@ fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) ->
         reads_only: false,
         sees_prepared: false,
         writes_many: false,
+        values_max: UNBOUNDED,
     };
     let mut view = View::new(core, table, context, (first, location), &[]);
     let versions: Result<Vec<Option<Op>>, ErrorReply> =

@@ -39,6 +39,7 @@ impl Keyspace for View<'_> {
             wanted,
             expired,
             is_unsettled,
+            reads_past_room,
             reads,
             ..
         } = self;
@@ -51,6 +52,10 @@ impl Keyspace for View<'_> {
             } => {
                 reads.hits += 1;
                 reads.bytes += value.len();
+                if reads.bytes > context.values_max {
+                    *reads_past_room = true;
+                    return Err(Failure::Suspend);
+                }
                 Ok(Some(KeyValue {
                     value,
                     expires_at,
@@ -77,6 +82,10 @@ impl Keyspace for View<'_> {
                 op, len, position, ..
             } => {
                 reads.bytes += len as usize;
+                if reads.bytes > context.values_max {
+                    *reads_past_room = true;
+                    return Err(Failure::Suspend);
+                }
                 wanted.push(ColdWanted {
                     place: *place,
                     hash: KeyHash(location.key_hash),
