@@ -23,6 +23,7 @@ use crate::clean::Cleaner;
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::effect::Effect;
+use crate::evictions::Evictions;
 use crate::forward::Outbox;
 use crate::log::Log;
 use crate::meter::Meter;
@@ -90,6 +91,7 @@ pub struct Brick {
     /// How far the log had come when replies were let out last.
     pub(crate) let_out_upto: Frontier,
     pub(crate) upkeep: Upkeep,
+    pub(crate) evictions: Evictions,
 }
 
 impl Brick {
@@ -152,6 +154,7 @@ impl Brick {
             has_ended_turn: false,
             let_out_upto: Frontier::default(),
             upkeep: Upkeep::default(),
+            evictions: Evictions::default(),
         }
     }
 

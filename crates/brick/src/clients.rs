@@ -10,18 +10,20 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `reply` (replies and their placeholders), `room` (for replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does
-//! (`batch`, `execute`).
+//! The files: this one the lists, `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
+//! replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does (`batch`, `execute`).
 
+mod memory;
 mod reply;
 mod room;
 mod user;
 
+pub(crate) use memory::Evicted;
 pub(crate) use reply::wants_reply;
 pub(crate) use user::{database_of, enter_user};
 
 use crate::accepted::{Accepted, ConnectionId};
-use crate::connection::{Blocked, Connection, INPUT_SOFT, OUTPUT_SOFT};
+use crate::connection::{Blocked, Connection, INPUT_SOFT};
 use crate::core::Core;
 use crate::log::Log;
 use crate::request::Token;
@@ -31,6 +33,7 @@ use crate::stats::Stats;
 use brickyard_routing::Member;
 use brickyard_types::Instant;
 use brickyard_wire::Protocol;
+use memory::BufferBytes;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -64,6 +67,7 @@ pub(crate) struct Clients {
     map_watchers: Vec<(ConnectionId, u64)>,
     /// A batch is being executed.
     is_running: bool,
+    buffer_bytes: BufferBytes,
 }
 
 impl Index<ConnectionId> for Clients {
@@ -134,6 +138,7 @@ impl Clients {
             enter_user(core, &mut connection, user);
         }
         entry.insert(connection);
+        self.recount(id);
         let stats = core.stats();
         stats.clients.accepted.add(1);
         stats.clients.connected.set(self.connections.len() as u64);
@@ -143,6 +148,7 @@ impl Clients {
     /// The input has grown.
     #[inline]
     pub(crate) fn on_received(&mut self, id: ConnectionId, now: Instant) {
+        self.recount(id);
         if let Some(connection) = self.get_mut(id) {
             connection.last_active = now;
             if connection.may_execute() && !connection.marks.is_queued {
@@ -340,6 +346,7 @@ impl Clients {
     /// Notes that the connection has output to send, or replies that wait.
     #[inline]
     pub(crate) fn list(&mut self, id: ConnectionId) {
+        self.recount(id);
         if let Some(connection) = self.connections.get_mut(id.0 as usize) {
             if !connection.marks.is_listed && !connection.output.ready().is_empty() {
                 connection.marks.is_listed = true;
@@ -376,6 +383,7 @@ impl Clients {
                 self.resume(id);
             }
             self.look_at_room(id);
+            self.recount(id);
         }
     }
 
@@ -459,6 +467,7 @@ impl Clients {
         let closed = self.connections.remove(id.0 as usize);
         assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
         let marks = closed.marks;
+        self.uncount(id);
         let mut returned = closed.returned;
         let stalled_at = returned.take_bricks().into_iter();
         self.orphaned
@@ -483,14 +492,6 @@ impl Clients {
     /// A client that is gone, and a brick at which it is stalled.
     pub(crate) fn take_orphaned(&mut self) -> Option<(Member, u64)> {
         self.orphaned.pop()
-    }
-
-    /// Bytes of memory in connections' buffers.
-    pub(crate) fn buffer_bytes(&self) -> usize {
-        let bytes = self
-            .iter()
-            .map(|it| it.input.memory_bytes() + it.replies_len() + it.returned.bytes());
-        bytes.sum()
     }
 
     /// Whether the connection is told of changes of the map from now on.
@@ -528,7 +529,7 @@ impl Clients {
                 return false;
             };
             // Whoever does not read is told of the next change; this one is but a hint.
-            if connection.output.len() <= OUTPUT_SOFT {
+            if connection.output.len() <= connection.reply_lengths.output_soft() {
                 connection.output.push(message);
                 self.list(*id);
             }

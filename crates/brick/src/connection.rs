@@ -135,9 +135,6 @@ pub(crate) const OUTSTANDING_SOFT: usize = 4 << 20;
 /// longer. More than a few turns' worth is better kept by the socket.
 pub(crate) const INPUT_SOFT: usize = 64 << 10;
 
-/// Unsent output past which no further command of the client is executed, in bytes.
-pub(crate) const OUTPUT_SOFT: usize = 1 << 20;
-
 impl Connection {
     pub(crate) fn new(
         id: ConnectionId,
@@ -157,7 +154,7 @@ impl Connection {
             output: Output::default(),
             gathers: Gathers::default(),
             returned: Returned::default(),
-            reply_lengths: ReplyLengths::default(),
+            reply_lengths: ReplyLengths::new(shared.settings.output_soft()),
             session: Session {
                 user: None,
                 names: ClientNames::default(),
@@ -200,7 +197,7 @@ impl Connection {
         self.blocked.is_none()
             && !self.end.is_closing
             && !self.end.is_broken
-            && self.replies_len() <= OUTPUT_SOFT
+            && self.replies_len() <= self.reply_lengths.output_soft()
             && self.output.placeholders() <= PLACEHOLDERS_MAX
             && self.gathers.holding().cost <= OUTSTANDING_SOFT
             && self.returned.is_empty()

@@ -314,6 +314,7 @@ impl Brick {
             self.adopt_waiting();
         }
         self.upkeep.on_tick(&mut self.core);
+        self.evictions.on_tick(&mut self.core, &mut self.clients);
         self.clean();
         self.end_waits();
         self.append_removals();
@@ -336,7 +337,8 @@ impl Brick {
             self.resize_partitions();
             heal(&mut self.core);
             self.upkeep.cpu_load.look(&mut self.core);
-            publish(&self.core, &self.clients);
+            self.clients.recount_all();
+            publish(&self.core);
         }
     }
 

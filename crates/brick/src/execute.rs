@@ -40,6 +40,7 @@ impl Brick {
         self.execute_batch(is_single);
         self.clients.end_batch();
         self.upkeep.on_turn(&mut self.core);
+        self.evictions.on_turn(&mut self.core, &mut self.clients);
     }
 
     fn execute_batch(&mut self, is_single: bool) {

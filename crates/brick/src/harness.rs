@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) no_change: Option<String>,
     /// What was told of administration.
     pub(crate) audited: Vec<AuditRecord>,
+    /// Lines for the log.
+    pub(crate) reports: Vec<String>,
     catalog: Catalog,
     users: Vec<User>,
 }
@@ -182,6 +184,7 @@ impl Node {
             unix: UnixMillis(1_700_000_000_000),
             no_change: None,
             audited: Vec::new(),
+            reports: Vec::new(),
             catalog,
             users,
         };
@@ -348,7 +351,8 @@ impl Node {
             Effect::Read(read) => self.logs[at].reads.push(read),
             Effect::Stop(reason) => self.logs[at].stopped = Some(reason),
             Effect::Audit(record) => self.audited.push(record),
-            Effect::Dial(_) | Effect::ClosePeer(..) | Effect::Report(_) => {
+            Effect::Report(text) => self.reports.push(text),
+            Effect::Dial(_) | Effect::ClosePeer(..) => {
                 unreachable!("a node that is alone has no peers")
             }
             Effect::Checkpoint(number) => {

@@ -150,6 +150,13 @@ impl Input {
         self.counted = 0;
     }
 
+    /// Gives back memory that nothing which has come needs.
+    pub(crate) fn give_back_spare(&mut self) {
+        if self.bytes.capacity() / 2 > self.bytes.len() {
+            self.bytes.shrink_to_fit();
+        }
+    }
+
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes.capacity()

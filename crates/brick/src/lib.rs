@@ -33,6 +33,7 @@ mod cpu_load;
 mod dispatch;
 mod effect;
 mod events;
+mod evictions;
 mod execute;
 mod executed;
 mod expire;
@@ -105,5 +106,6 @@ pub use log_chunk::LogChunk;
 pub use log_record::{HintItem, LogDamage, LogRecord};
 pub use recovery::LogReplay;
 #[doc(hidden)]
-pub use remote::reads_message;
+pub use remote::{message_kind, reads_message};
+#[doc(hidden)]
 pub use session::audit::AuditRecord;

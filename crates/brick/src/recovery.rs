@@ -138,7 +138,7 @@ impl LogReplay {
             state.table.purge_tombstones();
         }
         core.adoption().take_replica(brick.incarnation);
-        upkeep::publish(&brick.core, &brick.clients);
+        upkeep::publish(&brick.core);
         brick
     }
 }

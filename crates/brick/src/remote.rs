@@ -16,8 +16,8 @@ mod hedge;
 mod message;
 
 pub(crate) use elsewhere::unknown;
-pub use message::reads_message;
 pub(crate) use message::{Message, decode};
+pub use message::{message_kind, reads_message};
 
 use crate::core::Core;
 use crate::dispatch::waits::{await_view, await_view_again};

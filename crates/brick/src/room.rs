@@ -16,7 +16,7 @@
 //! In:  lengths of replies; requests that came back. Out: how much room a request reserves; what came back, in order.
 //!
 //! Invariants:
-//! - What a connection has unsent, holds and has reserved is at most `OUTPUT_SOFT` when a further request of it begins.
+//! - What a connection has unsent, holds and has reserved is at most `output_soft` when a further request of it begins.
 //! - What comes back was not executed, and nothing that the connection sent after it was, on that brick (rule `reads follow own
 //!   writes`).
 //! - A brick is told to resume when nothing of the client is under way, so that nothing can arrive between what came back.
@@ -28,13 +28,14 @@ use crate::request::Request;
 use brickyard_routing::Member;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Room that a request reserves at least. A pipeline of a thousand short replies fits into `OUTPUT_SOFT`.
-const ROOM_MIN: usize = 1 << 10;
+/// Room that a request reserves at least is one of so many parts of what a connection may have (`output_soft`): a pipeline of a
+/// thousand short replies fits into it, and a kibibyte is one of a mebibyte's.
+const ROOMS: usize = 1 << 10;
 
 /// The same for a part of a reply that has more than [`PARTS_FEW`]: a million keys may be asked for at once.
-const PART_ROOM_MIN: usize = 128;
+const PART_ROOMS: usize = 1 << 13;
 
-/// See [`PART_ROOM_MIN`].
+/// See [`PART_ROOMS`].
 pub(crate) const PARTS_FEW: usize = 64;
 
 /// No reply is longer; what another brick says is not believed beyond that.
@@ -46,13 +47,27 @@ const FADES_BY: usize = 256;
 /// What a short reply is shorter than: a number, `+OK`.
 pub(crate) const SHORT: usize = 64;
 
-/// How long the replies of a connection were lately.
-#[derive(Debug, Default, Clone, Copy)]
+/// How long the replies of a connection were lately, and how much of them it may leave unread.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyLengths {
     longest: usize,
+    output_soft: usize,
 }
 
 impl ReplyLengths {
+    pub(crate) fn new(output_soft: usize) -> Self {
+        Self {
+            longest: 0,
+            output_soft,
+        }
+    }
+
+    /// Unsent output past which no further command of the client is executed, in bytes.
+    #[inline]
+    pub(crate) fn output_soft(&self) -> usize {
+        self.output_soft
+    }
+
     /// A reply has come.
     #[inline]
     pub(crate) fn note(&mut self, len: usize) {
@@ -65,7 +80,8 @@ impl ReplyLengths {
     pub(crate) fn room(&self, is_of_many: bool) -> usize {
         // Replies of one kind differ a little.
         let usual = self.longest.saturating_add(self.longest / 4);
-        usual.max(if is_of_many { PART_ROOM_MIN } else { ROOM_MIN })
+        let rooms = if is_of_many { PART_ROOMS } else { ROOMS };
+        usual.max(self.output_soft / rooms).max(1)
     }
 }
 

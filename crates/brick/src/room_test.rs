@@ -2,9 +2,13 @@
 
 use super::*;
 use crate::accepted::Port;
-use crate::connection::OUTPUT_SOFT;
 use crate::harness::{self, Client, Node};
+use crate::settings::OUTPUT_SOFT;
 use brickyard_types::Durability;
+
+/// Room that is reserved at first, for a reply and for one of many parts of one.
+const USUAL: usize = OUTPUT_SOFT / ROOMS;
+const PART_USUAL: usize = OUTPUT_SOFT / PART_ROOMS;
 
 /// Longer than any room that is reserved at first.
 const LONG: usize = 50_000;
@@ -57,10 +61,10 @@ fn keys_in(replies: &str) -> Vec<&str> {
 
 #[test]
 fn lengths_fade_and_never_below_what_is_usual() {
-    let mut lengths = ReplyLengths::default();
+    let mut lengths = ReplyLengths::new(OUTPUT_SOFT);
     assert_eq!(
         (lengths.room(false), lengths.room(true)),
-        (ROOM_MIN, PART_ROOM_MIN)
+        (USUAL, PART_USUAL)
     );
     lengths.note(LONG);
     assert!(lengths.room(false) > LONG);
@@ -69,7 +73,7 @@ fn lengths_fade_and_never_below_what_is_usual() {
     for _ in 0..100 * FADES_BY {
         lengths.note(10);
     }
-    assert_eq!(lengths.room(false), ROOM_MIN);
+    assert_eq!(lengths.room(false), USUAL);
 }
 
 #[test]

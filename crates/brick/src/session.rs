@@ -144,7 +144,7 @@ impl Brick {
                 return save::save(core, clients, id, spec, args);
             }
             Id::Info => {
-                publish(core, clients);
+                publish(core);
                 let info = info::Info {
                     core,
                     port,

@@ -17,7 +17,14 @@ pub struct Settings {
     pub output_bytes_max: AtomicU64,
     /// Bytes of writes that may wait for the disk on each brick before further ones are refused.
     pub pending_bytes_max: AtomicU64,
+    /// Bytes that all clients' buffers of the node may take before the one that has most is closed; 0: as many as they like.
+    pub maxmemory_clients: AtomicU64,
+    /// Unsent bytes of replies past which no further command of a client is executed. Taken when it connects.
+    pub output_soft: AtomicU64,
 }
+
+/// See [`Settings::output_soft`].
+pub(crate) const OUTPUT_SOFT: usize = 1 << 20;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -28,6 +35,8 @@ impl Default for Settings {
             maxclients: AtomicU64::new(10_000),
             output_bytes_max: AtomicU64::new(256 * 1024 * 1024),
             pending_bytes_max: AtomicU64::new(64 * 1024 * 1024),
+            maxmemory_clients: AtomicU64::new(0),
+            output_soft: AtomicU64::new(OUTPUT_SOFT as u64),
         }
     }
 }
@@ -42,6 +51,11 @@ impl Settings {
         const STEP_BELOW_US: i64 = 100;
         let threshold = self.slowlog_log_slower_than.load(Relaxed);
         (0..STEP_BELOW_US).contains(&threshold)
+    }
+
+    /// See the field.
+    pub(crate) fn output_soft(&self) -> usize {
+        usize::try_from(Self::load(&self.output_soft)).unwrap_or(usize::MAX)
     }
 
     /// Bytes of replies that a client may leave unread.

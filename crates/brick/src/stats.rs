@@ -105,6 +105,10 @@ pub struct ClientStats {
     pub bytes_out: Counter,
     /// Bytes of memory in connections' buffers.
     pub buffer_bytes: Counter,
+    /// About the most of it that one connection has.
+    pub worst_buffer_bytes: Counter,
+    /// Clients that were closed since all clients' buffers together took more than they may.
+    pub evicted: Counter,
     /// Requests that came back unexecuted, since there was no room for their replies at their clients.
     pub held_back: Counter,
     /// Frames that were no requests; the connection was closed.
@@ -208,6 +212,7 @@ impl Stats {
             &self.errors.damaged,
             &self.clients.protocol_errors,
             &self.clients.held_back,
+            &self.clients.evicted,
             &self.forwards,
         ];
         let commands = self.commands_by_id.iter().flat_map(|command| {

@@ -3,7 +3,6 @@
 //! In:  turns and ticks. Out: whether there is more to remove; once a second, how many commands the node executes.
 
 use crate::clean::segment_usage;
-use crate::clients::Clients;
 use crate::core::Core;
 use crate::cpu_load::CpuLoad;
 use crate::expire::expire_due;
@@ -75,7 +74,7 @@ impl Upkeep {
 }
 
 /// Copies the figures that anybody may read.
-pub(crate) fn publish(core: &Core, clients: &Clients) {
+pub(crate) fn publish(core: &Core) {
     for state in core.tables.iter() {
         state.publish(core.unix);
     }
@@ -86,8 +85,4 @@ pub(crate) fn publish(core: &Core, clients: &Clients) {
     stats.log.segments.set(segments);
     stats.log.file_bytes.set(bytes);
     stats.log.live_bytes.set(live);
-    stats
-        .clients
-        .buffer_bytes
-        .set(clients.buffer_bytes() as u64);
 }

@@ -30,7 +30,7 @@ pub use password::{hash_password, verify_password};
 pub use print::print;
 pub use roles::NodeRoles;
 pub use source::{Origin, Problem, Problems, Setting};
-pub use text::{ByteSize, ConfigValue, HttpListen, LogFormat};
+pub use text::{ByteSize, ConfigValue, HttpListen, LogFormat, MemoryShare};
 pub use users::UserEntry;
 
 use std::collections::BTreeMap;
@@ -159,6 +159,24 @@ impl Loaded {
 }
 
 impl Fields {
+    /// Bytes that all clients' buffers may take on a machine with so much memory; 0: as many as they like.
+    #[must_use]
+    pub fn client_bytes_max(&self, memory_total: u64) -> u64 {
+        match self.maxmemory_clients {
+            MemoryShare::Bytes(bytes) => bytes.0,
+            MemoryShare::Percent(percent) => {
+                let share = memory_total / 100 * u64::from(percent);
+                share.max(self.client_bytes_least())
+            }
+        }
+    }
+
+    /// With less the one client that sends or reads the longest value would be closed. A buffer that grows is copied into one of twice its size.
+    fn client_bytes_least(&self) -> u64 {
+        let value = self.value_bytes_max.0;
+        value.saturating_mul(2).saturating_add(1 << 20)
+    }
+
     /// Port of brick 0; 0 when the system is to choose.
     #[must_use]
     pub fn first_brick_port(&self) -> u16 {

@@ -14,6 +14,7 @@ pub(crate) mod frame;
 pub(crate) mod incoming;
 pub(crate) mod outgoing;
 pub(crate) mod peers;
+mod refusals;
 pub(crate) mod send_queue;
 
 pub(crate) use incoming::Arrived;

@@ -27,6 +27,7 @@ pub struct Table {
 /// All tables.
 pub const TABLES: &[&Table] = &[
     &frames::TABLE,
+    &frames::MESSAGES,
     &control::TABLE,
     &views::TABLE,
     &lives::ENDS,

@@ -30,6 +30,7 @@ use brickyard_routing::Replica;
 use brickyard_store::{self as store, BootNote, MemDisk};
 use brickyard_types::{BrickId, UnixMillis};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// Longest request of a client.
@@ -434,7 +435,10 @@ fn shared(
             merge_after: shape.control.merge_after,
             value_bytes_max: 1 << 20,
         },
-        settings: Settings::default(),
+        settings: Settings {
+            output_soft: AtomicU64::new(shape.output_soft),
+            ..Settings::default()
+        },
         users: Users::new(Vec::new()),
         stats: (0..shape.bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),

@@ -25,6 +25,8 @@ pub(crate) struct ClusterOf {
     /// For each brick.
     pub(crate) partitions: &'static [u32],
     pub(crate) segment_bytes: &'static [u32],
+    /// What a client may leave unread before nothing more of it is executed, and that its requests reserve parts of.
+    pub(crate) output_soft: &'static [u64],
     /// Of this many appends, where the worker has nothing to do, a loop writes one itself.
     pub(crate) inline_one_in: &'static [u64],
 }
@@ -83,6 +85,7 @@ pub(crate) const USUAL: Scenario = Scenario {
         tables: &[1, 2],
         partitions: &[1, 1, 2],
         segment_bytes: &[4 << 10, 16 << 10, 256 << 10],
+        output_soft: &[1 << 20, 1 << 20, 1 << 10, 64],
         inline_one_in: &[1, 1, 2, 10, NEVER],
     },
     times: TimesOf {

@@ -45,6 +45,8 @@ pub(crate) struct Shape {
     pub(crate) bricks: u32,
     pub(crate) tables: Vec<TableShape>,
     pub(crate) segment_bytes: u32,
+    /// What a client may leave unread.
+    pub(crate) output_soft: u64,
     /// Of this many appends a loop may write one itself.
     pub(crate) inline_one_in: u64,
     pub(crate) control: ControlConfig,
@@ -99,6 +101,7 @@ impl Shape {
             bricks,
             tables,
             segment_bytes: random.one_of(scenario.cluster.segment_bytes),
+            output_soft: Random::of(seed, 7).one_of(scenario.cluster.output_soft),
             inline_one_in: Random::of(seed, 5).one_of(scenario.cluster.inline_one_in),
             control: ControlConfig {
                 lease,

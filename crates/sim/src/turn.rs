@@ -104,9 +104,10 @@ impl Cluster {
     ) {
         let process = self.machines[node].process.as_ref();
         let catalog = process.and_then(|it| it.catalog.as_ref());
+        let has_small_room = self.ground.shape.output_soft < 1 << 20;
         if let (Some(coverage), Some(catalog)) = (self.ground.notes.coverage(), catalog) {
             for bytes in seen.iter().flatten() {
-                coverage.look_at_frames(bytes, roles, catalog);
+                coverage.look_at_frames(bytes, roles, catalog, has_small_room);
             }
         }
     }

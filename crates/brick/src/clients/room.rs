@@ -4,7 +4,7 @@
 
 use super::Clients;
 use crate::accepted::ConnectionId;
-use crate::connection::{Connection, OUTPUT_SOFT};
+use crate::connection::Connection;
 use crate::gather::Gather;
 use crate::request::{Request, Token};
 use crate::room::{CameBack, PARTS_FEW, SHORT};
@@ -28,7 +28,7 @@ impl Connection {
         !self.returned.is_empty()
             && !self.end.is_broken
             && self.gathers.holding().under_way == 0
-            && self.output.ready().len() <= OUTPUT_SOFT
+            && self.output.ready().len() <= self.reply_lengths.output_soft()
     }
 }
 
@@ -110,8 +110,11 @@ impl Clients {
         id: ConnectionId,
     ) -> Option<(u64, Vec<CameBack>, BTreeSet<Member>)> {
         let connection = self.get_mut(id).filter(|it| it.may_ask_again())?;
-        let usual = connection.reply_lengths.room(false);
-        let free = OUTPUT_SOFT.saturating_sub(connection.replies_len());
+        let lengths = connection.reply_lengths;
+        let usual = lengths.room(false);
+        let free = lengths
+            .output_soft()
+            .saturating_sub(connection.replies_len());
         let taken = connection.returned.take(free, usual);
         Some((connection.client, taken, connection.returned.take_bricks()))
     }

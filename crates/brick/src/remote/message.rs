@@ -261,6 +261,19 @@ pub fn reads_message(bytes: &[u8]) -> bool {
     decode(from, bytes).is_some()
 }
 
+/// What a message of another node's brick is, for whoever counts them.
+#[doc(hidden)]
+#[must_use]
+pub fn message_kind(bytes: &[u8]) -> Option<&'static str> {
+    let (sent, _) = postcard::take_from_bytes::<Sent<'_>>(bytes).ok()?;
+    Some(match sent {
+        Sent::Request { .. } => "request",
+        Sent::Reply { .. } => "reply",
+        Sent::NoRoom { .. } => "no room",
+        Sent::Resume { .. } => "resume",
+    })
+}
+
 /// Reads what the brick `from` has sent.
 pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
     let (sent, rest) = postcard::take_from_bytes::<Sent<'_>>(bytes).ok()?;

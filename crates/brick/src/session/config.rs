@@ -21,7 +21,7 @@ struct Settable {
     store: fn(&Settings, i64),
 }
 
-const SETTABLE: [Settable; 5] = [
+const SETTABLE: [Settable; 6] = [
     Settable {
         name: "slowlog-log-slower-than",
         least: -1,
@@ -51,6 +51,12 @@ const SETTABLE: [Settable; 5] = [
         least: 1 << 20,
         most: i64::MAX,
         store: |settings, value| store(&settings.output_bytes_max, value),
+    },
+    Settable {
+        name: "maxmemory-clients",
+        least: 0,
+        most: i64::MAX,
+        store: |settings, value| store(&settings.maxmemory_clients, value),
     },
 ];
 
@@ -190,6 +196,7 @@ fn all(
         ("dir", shared.identity.directory.clone()),
         ("maxclients", number(&settings.maxclients)),
         ("maxmemory", attributes.maxmemory.unwrap_or(0).to_string()),
+        ("maxmemory-clients", number(&settings.maxmemory_clients)),
         ("maxmemory-policy", policy(attributes.evict).to_owned()),
         ("notify-keyspace-events", String::new()),
         ("port", port_if(!shared.address.has_tls)),

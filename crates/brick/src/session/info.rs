@@ -154,6 +154,14 @@ impl Info<'_> {
             "client_buffer_bytes",
             self.sum(|stats| &stats.clients.buffer_bytes),
         );
+        let worst = self.core.shared.stats.iter();
+        let worst = worst.map(|stats| stats.clients.worst_buffer_bytes.value());
+        field(out, "client_buffer_bytes_worst", worst.max().unwrap_or(0));
+        field(
+            out,
+            "maxmemory_clients",
+            Settings::load(&self.core.shared.settings.maxmemory_clients),
+        );
         field(out, "blocked_clients", 0);
     }
 
@@ -181,6 +189,12 @@ impl Info<'_> {
             human(shared.identity.memory_total),
         );
         field(out, "used_memory_dataset", used);
+        // What tools of Redis read; there are no clients of another kind.
+        field(
+            out,
+            "mem_clients_normal",
+            self.sum(|stats| &stats.clients.buffer_bytes),
+        );
         let bound = self.memory_bound();
         field(out, "maxmemory", bound);
         field(out, "maxmemory_human", human(bound));
@@ -302,6 +316,16 @@ impl Info<'_> {
         );
         field(out, "expired_keys", tables[0]);
         field(out, "evicted_keys", tables[1]);
+        field(
+            out,
+            "evicted_clients",
+            self.sum(|stats| &stats.clients.evicted),
+        );
+        field(
+            out,
+            "held_back_requests",
+            self.sum(|stats| &stats.clients.held_back),
+        );
         field(out, "keyspace_hits", tables[2]);
         field(out, "keyspace_misses", tables[3]);
         field(out, "cold_reads", tables[4]);

@@ -74,11 +74,11 @@ pub(super) fn rebalance(
         RebalanceCommand::Resume => return Ok(Next::change(Change::PauseMoves(false))),
         RebalanceCommand::Plan => {
             // Other bricks' figures are as of their last second.
-            publish(core, clients);
+            publish(core);
             clients.reply(id, |reply| show_plan(core, reply));
         }
         RebalanceCommand::Status => {
-            publish(core, clients);
+            publish(core);
             clients.reply(id, |reply| show_moves(core, reply));
         }
     }

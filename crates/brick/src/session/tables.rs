@@ -52,7 +52,7 @@ pub(super) fn table(
         TableCommand::Describe(name) => {
             let state = table_named(core, name)?;
             // Other bricks' figures are as of their last second.
-            publish(core, clients);
+            publish(core);
             clients.reply(id, |reply| describe(core, state, reply));
             return Ok(Next::Done);
         }

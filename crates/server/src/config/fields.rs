@@ -5,7 +5,7 @@
 
 use super::hosts::HostPorts;
 use super::roles::NodeRoles;
-use super::text::{ByteSize, ConfigValue, HttpListen, LogFormat};
+use super::text::{ByteSize, ConfigValue, HttpListen, LogFormat, MemoryShare};
 use brickyard_metadata::Roles;
 use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -216,6 +216,10 @@ fields! {
         output_bytes_max: ByteSize = ByteSize::mebibytes(256), "bytes",
             "Most reply bytes kept for a client that does not read; then it is closed. Its requests \
              wait long before that. Must hold the longest value.";
+        maxmemory_clients: MemoryShare = MemoryShare::Percent(10), "bytes or percent",
+            "Most bytes that all clients' buffers may take together: what they sent and is not executed, replies that they have not \
+             read, queues of MULTI. Above it the client that has most is closed, and the next one, until the rest is below. \
+             A percentage is of the machine's memory, and never less than two of the longest values. 0: no bound.";
         pending_append_bytes_max: ByteSize = ByteSize::mebibytes(64), "bytes a brick",
             "Most bytes waiting for the disk; further writes are refused with a retryable error, so \
              that a slow disk cannot fill the memory.";

@@ -74,6 +74,15 @@ pub enum HttpListen {
     At(SocketAddr),
 }
 
+/// So much memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryShare {
+    /// So many hundredths of the machine's.
+    Percent(u8),
+    /// So many bytes.
+    Bytes(ByteSize),
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -161,6 +170,29 @@ impl ConfigValue for ByteSize {
             quoted(&text)
         } else {
             text
+        }
+    }
+}
+
+impl ConfigValue for MemoryShare {
+    fn parse(text: &str) -> Result<Self, String> {
+        let expected = || "a size such as 512MiB, or a percentage such as 10%".to_owned();
+        let Some(percent) = text.trim().strip_suffix('%') else {
+            return ByteSize::parse(text)
+                .map(Self::Bytes)
+                .map_err(|_| expected());
+        };
+        let percent = percent.trim_end().parse().map_err(|_| expected())?;
+        match percent {
+            1..=100 => Ok(Self::Percent(percent)),
+            _ => Err(expected()),
+        }
+    }
+
+    fn toml(&self) -> String {
+        match self {
+            Self::Percent(percent) => quoted(&format!("{percent}%")),
+            Self::Bytes(bytes) => bytes.toml(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fields::{Field, Fields};
 use super::source::{Origin, Problem};
-use super::text::{ByteSize, HttpListen};
+use super::text::{ByteSize, HttpListen, MemoryShare};
 use super::users::{self, UserEntry};
 use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::collections::BTreeMap;
@@ -207,6 +207,19 @@ impl Checker<'_> {
                     &format!("raise it to {} or lower value_bytes_max", ByteSize(least)),
                 );
             }
+        }
+        let clients_least = fields.client_bytes_least();
+        if let MemoryShare::Bytes(bytes) = fields.maxmemory_clients
+            && (1..clients_least).contains(&bytes.0)
+        {
+            self.refuse(
+                "maxmemory_clients",
+                "it has no room for two of the longest values (value_bytes_max) and 1MiB beside them",
+                &format!(
+                    "raise it to {}, lower value_bytes_max, or set it to 0 for no bound",
+                    ByteSize(clients_least)
+                ),
+            );
         }
         if fields.pending_append_bytes_max.0 < SEGMENT_BYTES_MIN {
             self.refuse(

@@ -107,6 +107,18 @@ const BRICK: &[BrickMetric] = &[
         |it| it.clients.buffer_bytes.value(),
     ),
     (
+        "brickyard_server_clients_evicted",
+        "Clients closed since all clients' buffers took more than maxmemory_clients.",
+        Counter,
+        |it| it.clients.evicted.value(),
+    ),
+    (
+        "brickyard_server_requests_held_back",
+        "Requests that waited until their client had read what it had.",
+        Counter,
+        |it| it.clients.held_back.value(),
+    ),
+    (
         "brickyard_server_turns",
         "Turns of the loop.",
         Counter,

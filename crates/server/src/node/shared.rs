@@ -110,6 +110,8 @@ fn settings(config: &Config, maxclients: u32) -> Settings {
         maxclients: AtomicU64::new(u64::from(maxclients)),
         output_bytes_max: AtomicU64::new(config.output_bytes_max.0),
         pending_bytes_max: AtomicU64::new(config.pending_append_bytes_max.0),
+        maxmemory_clients: AtomicU64::new(config.client_bytes_max(control::memory_total())),
+        ..Settings::default()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::frame;
 use super::outgoing::{read_all, write_all};
+use super::refusals::Refusals;
 use super::{Event, Events, SendQueue, Stream};
 use crate::tls::{Current, PeerSocket};
 use brickyard_brick::Direction;
@@ -37,6 +38,7 @@ pub(crate) struct Arrived {
 /// Accepts connections for ever.
 pub(crate) async fn accept(listener: TcpListener, tls: Current<NodeSide>, events: Events) {
     let strangers = Arc::new(Semaphore::new(STRANGERS_MAX));
+    let refusals = Rc::new(Refusals::default());
     for id in 1.. {
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&strangers).acquire_owned().await else {
@@ -45,9 +47,17 @@ pub(crate) async fn accept(listener: TcpListener, tls: Current<NodeSide>, events
         match listener.accept().await {
             Ok((stream, from)) => {
                 let events = events.clone();
-                let tls = tls.now();
+                let (tls, refusals) = (tls.now(), Rc::clone(&refusals));
                 tokio::task::spawn_local(async move {
-                    let greeted = shake_hands(stream, from, tls.as_ref(), id, &events).await;
+                    let stream = shake_hands(stream, from, tls.as_ref(), &refusals).await;
+                    let greeted = match stream {
+                        Ok((stream, deadline)) => {
+                            let greeted = greet(stream, from, id, &events);
+                            let greeted = timeout_at(deadline, greeted).await;
+                            greeted.map_err(io::Error::from).flatten()
+                        }
+                        Err(error) => Err(error),
+                    };
                     drop(place);
                     match greeted {
                         Ok(Some(taken)) => serve(taken, &events).await,
@@ -74,23 +84,24 @@ struct Taken {
     queue: Rc<SendQueue>,
 }
 
-/// TLS, then hello and its answer. Whoever is not let in by TLS is told of in the log, a line each.
+/// TLS; with the time by which hello and its answer have to follow.
 async fn shake_hands(
     stream: TcpStream,
     from: SocketAddr,
     tls: Option<&NodeSide>,
-    id: u64,
-    events: &Events,
-) -> io::Result<Option<Taken>> {
+    refusals: &Refusals,
+) -> io::Result<(PeerSocket, Instant)> {
     let deadline = Instant::now() + ANSWER;
     stream.set_nodelay(true)?;
     let accepted = timeout_at(deadline, PeerSocket::accepted(stream, tls)).await;
     let accepted = accepted.map_err(io::Error::from).flatten();
-    let stream = accepted.inspect_err(|error| {
-        tracing::warn!(%from, reason = %error, "somebody was not let in at the port for nodes");
-    })?;
-    let greeted = timeout_at(deadline, greet(stream, from, id, events)).await;
-    greeted.map_err(io::Error::from).flatten()
+    match accepted {
+        Ok(stream) => Ok((stream, deadline)),
+        Err(error) => {
+            refusals.tell(from, &error, Instant::now());
+            Err(error)
+        }
+    }
 }
 
 async fn greet(

@@ -1,7 +1,7 @@
 //! Frames of the streams between bricks, by what the receiver is to their partition.
 
 use super::{Coverage, Table};
-use brickyard_brick::Role;
+use brickyard_brick::{Role, message_kind};
 use brickyard_metadata::Catalog;
 use brickyard_replication::frame::{Frame, Reason, frame_len};
 use brickyard_types::{PartitionId, record};
@@ -40,6 +40,13 @@ pub(super) const TABLE: Table = Table {
     ],
 };
 
+/// What bricks of different nodes ask one another for their clients, by how much a client may leave unread.
+pub(super) const MESSAGES: Table = Table {
+    name: "message",
+    events: &["request", "reply", "no room", "resume"],
+    states: &["usual room", "small room"],
+};
+
 impl Coverage {
     /// A brick that is this to its partitions takes these bytes of a peer.
     pub(crate) fn look_at_frames(
@@ -47,6 +54,7 @@ impl Coverage {
         mut bytes: &[u8],
         roles: &BTreeMap<PartitionId, Role>,
         catalog: &Catalog,
+        has_small_room: bool,
     ) {
         while let Ok(Some(len)) = frame_len(bytes) {
             let Some((frame, rest)) = bytes.split_at_checked(len) else {
@@ -56,6 +64,12 @@ impl Coverage {
             let Ok(frame) = Frame::decode(frame) else {
                 return;
             };
+            if let Frame::Message(message) = &frame
+                && let Some(event) = message_kind(message)
+            {
+                let states = MESSAGES.states;
+                self.hit(&MESSAGES, event, states[usize::from(has_small_room)]);
+            }
             if let Some((event, partition)) = event_of(&frame) {
                 self.hit(&TABLE, event, state_of(roles, catalog, partition));
             }
