@@ -107,5 +107,4 @@ pub use log_record::{HintItem, LogDamage, LogRecord};
 pub use recovery::LogReplay;
 #[doc(hidden)]
 pub use remote::{message_kind, reads_message};
-#[doc(hidden)]
 pub use session::audit::AuditRecord;

@@ -16,7 +16,7 @@ fn value(number: usize) -> String {
 fn damage(cluster: &Cluster, at: usize) {
     let segment = cluster.data(at).join("brick-0").join("000001.seg");
     let mut bytes = fs::read(&segment).unwrap();
-    let mut place = |number: usize| {
+    let place = |number: usize| {
         let body = format!("key:{number}{}", value(number));
         let mut windows = bytes.windows(body.len());
         windows.position(|it| it == body.as_bytes()).unwrap()
