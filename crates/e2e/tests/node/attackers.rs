@@ -63,7 +63,9 @@ impl Attacked {
         let info = String::from_utf8_lossy(&info).into_owned();
         let line = info.lines().find_map(|line| line.strip_prefix(name));
         let value = line.and_then(|it| it.strip_prefix(':'));
-        value.and_then(|it| it.trim().parse().ok()).unwrap()
+        value
+            .and_then(|it| it.trim().parse().ok())
+            .expect("a number in INFO")
     }
 
     /// Until so many clients were closed.
