@@ -86,9 +86,6 @@ impl fmt::Display for Damage {
         }
         write!(f, "); ")?;
         match &self.tainted {
-            Tainted::Nothing if self.part == Part::Record => {
-                write!(f, "one byte was set right, and no record is lost")
-            }
             Tainted::Nothing => write!(f, "no record is lost"),
             Tainted::Op(partition, op) => write!(f, "lost: partition {partition} op {op}"),
             Tainted::Partitions(partitions) => {

@@ -229,8 +229,6 @@ impl<D: Disk> Reader<D> {
         chunk.records = VerifiedRecords::with_capacity(bytes_max + OVERHANG_BYTES);
         while let Some(found) = scanner.next_into(Some(&mut chunk.records))? {
             match found {
-                // What was set right comes next.
-                Found::Damage(unreadable) if unreadable.is_mended => {}
                 Found::Damage(unreadable)
                 | Found::Tail(unreadable)
                 | Found::Unwritten(unreadable) => chunk.damages.push(Damage {

@@ -84,9 +84,6 @@ impl<D: Disk> Visitor<'_, D> {
                     end = u64::from(found.offset);
                     is_unwritten = true;
                 }
-                Found::Damage(found) if found.is_mended => {
-                    push_damage(&mut report.damages, record_damage(id, &found));
-                }
                 Found::Damage(found) | Found::Tail(found) => {
                     let at = Position {
                         segment: id,

@@ -78,9 +78,6 @@ pub(crate) struct Counts {
 /// Whom a stretch with unreadable headers taints: the partitions of which the footer counts more
 /// records than were found.
 pub(crate) fn taint(unreadable: &Unreadable, footer: Option<&Footer>, counts: &Counts) -> Tainted {
-    if unreadable.is_mended {
-        return Tainted::Nothing;
-    }
     if let Some((partition, op)) = unreadable.known {
         return Tainted::Op(partition, op);
     }
@@ -186,11 +183,9 @@ pub(crate) fn record_damage(segment: SegmentId, unreadable: &Unreadable) -> Dama
         offset: unreadable.offset,
         len: unreadable.len,
         part: Part::Record,
-        tainted: match unreadable.known {
-            _ if unreadable.is_mended => Tainted::Nothing,
-            Some((partition, op)) => Tainted::Op(partition, op),
-            None => Tainted::All,
-        },
+        tainted: unreadable
+            .known
+            .map_or(Tainted::All, |(partition, op)| Tainted::Op(partition, op)),
         cause: Some(unreadable.cause),
     }
 }

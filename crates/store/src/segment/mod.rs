@@ -12,7 +12,6 @@
 pub(crate) mod footer;
 pub(crate) mod header;
 pub(crate) mod mark;
-mod mend;
 pub(crate) mod range;
 pub(crate) mod scanner;
 

@@ -18,7 +18,6 @@ pub fn scan_bytes(bytes: &[u8], visit: &mut dyn FnMut(u32, Record<'_>)) -> u64 {
     while let Ok(Some(found)) = scanner.next() {
         match found {
             Found::Record { offset, record, .. } => visit(offset, record),
-            Found::Damage(found) if found.is_mended => {}
             Found::Damage(found) | Found::Tail(found) | Found::Unwritten(found) => {
                 unreadable += u64::from(found.len);
             }

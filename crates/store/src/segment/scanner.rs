@@ -3,9 +3,8 @@
 //! In:  a file and where its records end. Out: [`Found`], in order of offset.
 //!
 //! Invariants:
-//! - Every byte between start and end is in exactly one `Found`; of what was mended one tells of that, and the next one has it.
-//! - A record or a mark is yielded only if each of its checksums matched, be it after one byte of its header was set right
-//!   (`mend`).
+//! - Every byte between start and end is in exactly one `Found`.
+//! - A record or a mark is yielded only if each of its checksums matched.
 //!
 //! Past damage the next record starts where a sound header says, or else at the next offset at which
 //! header and body verify. In a sealed segment it must also belong to a partition of the footer, so
@@ -15,7 +14,6 @@
 
 use super::footer::{FOOTER_MAGIC, FooterState};
 use super::mark::{MARK_BYTES, MARK_KIND_MIN, Mark};
-use super::mend::mend;
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::disk::DiskFile;
 use brickyard_types::record::{
@@ -61,8 +59,6 @@ pub(crate) struct Unreadable {
     pub(crate) cause: DecodeError,
     /// Whose outcome is lost, if the header is sound.
     pub(crate) known: Option<(PartitionId, Op)>,
-    /// One byte was set right, and what stands there comes next: nothing is lost.
-    pub(crate) is_mended: bool,
 }
 
 /// What stands at an offset, without the bytes.
@@ -250,18 +246,6 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                     Some(len) => Some(start + len).filter(|next| *next <= self.end),
                     None => self.search(start + 1)?,
                 };
-                if len.is_none()
-                    && !is_torn
-                    && let Some(end) = self.mend(start, next)?
-                {
-                    return Ok(Some(Found::Damage(Unreadable {
-                        offset,
-                        len: (end - start) as u32,
-                        cause,
-                        known: None,
-                        is_mended: true,
-                    })));
-                }
                 self.offset = next.unwrap_or(self.end);
                 assert!(
                     start <= self.offset && self.offset <= self.end,
@@ -274,7 +258,6 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                     len: (self.offset - start) as u32,
                     cause,
                     known,
-                    is_mended: false,
                 };
                 Ok(Some(if is_unwritten {
                     Found::Unwritten(unreadable)
@@ -340,34 +323,6 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             };
             return Ok(Stretch::Bad { cause, len, known });
         }
-    }
-
-    /// Sets right, in the buffer, the one byte of a header that keeps what stands there from verifying; where that ends. Before
-    /// `next` if something follows; else where the header says, or where all that was written ends.
-    fn mend(&mut self, start: u64, next: Option<u64>) -> io::Result<Option<u64>> {
-        let ends = match next {
-            Some(next) => [next; 2],
-            None => {
-                if self.fill(start, HEADER_BYTES)? < HEADER_BYTES {
-                    return Ok(None);
-                }
-                let at = (start - self.buffer_start) as usize;
-                let len = u64::from(u32_at(&self.buffer[at..], 8));
-                [start + HEADER_BYTES as u64 + len, self.written_end()?]
-            }
-        };
-        for end in ends {
-            if end <= start || end > self.end {
-                continue;
-            }
-            let need = usize::try_from(end - start).unwrap_or(usize::MAX);
-            let available = self.fill(start, need)?;
-            let at = (start - self.buffer_start) as usize;
-            if available >= need && mend(&mut self.buffer[at..at + need]) {
-                return Ok(Some(end));
-            }
-        }
-        Ok(None)
     }
 
     /// Behind the last byte that is not zero.

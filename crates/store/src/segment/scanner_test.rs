@@ -63,25 +63,7 @@ fn sound_header_leads_past_a_damaged_body() {
 fn next_record_is_searched_past_a_damaged_header() {
     let mut bytes = [put(1, 1, b"a", &[1; 100]), put(1, 2, b"a", b"")].concat();
     bytes[20] ^= 1;
-    bytes[24] ^= 1;
     assert_eq!(scan(&bytes, None), ["damage 0+149 None", "op 2 at 149"]);
-}
-
-/// It is told of, and comes next.
-#[test]
-fn header_with_one_wrong_byte_is_set_right() {
-    let mut bytes = [put(1, 1, b"a", &[1; 100]), put(1, 2, b"a", b"")].concat();
-    bytes[20] ^= 1;
-    let expected = ["damage 0+149 None", "op 1 at 0", "op 2 at 149"];
-    assert_eq!(scan(&bytes, None), expected);
-    // Also at the end, with zeros behind it or not.
-    for zeros in [0, 300] {
-        bytes.truncate(149);
-        bytes.resize(149 + zeros, 0);
-        let found = scan(&bytes, None);
-        assert_eq!(found[..2], expected[..2]);
-        assert_eq!(found.len(), 2 + usize::from(zeros > 0));
-    }
 }
 
 #[test]
@@ -102,7 +84,6 @@ fn record_inside_a_value_is_not_taken_for_one_of_the_log() {
     let stored = put(77, 1, b"not", b"ours");
     let mut bytes = [put(1, 1, b"backup", &stored), put(1, 2, b"a", b"")].concat();
     bytes[0] ^= 1;
-    bytes[30] ^= 1;
     let end = bytes.len() - 49;
     let found = scan(&bytes, Some(vec![PartitionId(1)]));
     assert_eq!(
@@ -141,15 +122,11 @@ fn every_byte_is_in_exactly_one_stretch() {
             let mut flipped = bytes.clone();
             flipped[at] ^= mask;
             let mut ends = 0;
-            let mut records = 0;
             let covered = crate::segment::scan_bytes(&flipped, &mut |offset, record| {
                 assert!(offset as usize >= ends);
                 ends = offset as usize + record.len;
-                records += 1;
             });
-            // One byte of a header is set right.
-            let is_header = at % (HEADER_BYTES + 31) < HEADER_BYTES;
-            assert!(covered > 0 || is_header && records == 3, "byte {at}");
+            assert!(covered > 0, "byte {at}");
         }
     }
 }
@@ -160,7 +137,6 @@ fn record_with_a_long_key_is_found_past_a_damaged_header() {
     for len in [64, 255, 1_000] {
         let mut bytes = [put(1, 1, b"a", &[1; 100]), put(1, 2, &vec![7; len], b"")].concat();
         bytes[20] ^= 1;
-        bytes[24] ^= 1;
         let found = scan(&bytes, None);
         assert_eq!(
             found,
@@ -225,7 +201,6 @@ fn only_records_are_put_there_and_each_once() {
     let mut damaged = second.clone();
     // So that what comes next is searched for, and found twice.
     damaged[0] ^= 1;
-    damaged[30] ^= 1;
     let bytes = [&first[..], &mark.encode(), &damaged, &third].concat();
     let disk = MemDisk::new(1);
     disk.put("f", &bytes);
@@ -250,7 +225,6 @@ fn footer_ends_an_active_segment_and_is_nothing_within_a_sealed_one() {
     );
     let mut damaged = bytes.clone();
     damaged[3] ^= 1;
-    damaged[30] ^= 1;
     assert_eq!(
         scan(&damaged, None),
         [format!("damage 0+{end} None"), format!("footer {end}")]
