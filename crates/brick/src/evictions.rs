@@ -59,6 +59,11 @@ impl Evictions {
                 // Another brick has a worse one, and closes that.
                 return;
             };
+            assert!(
+                evicted.bytes > 0,
+                "client {} held nothing and was closed for it",
+                evicted.client
+            );
             core.stats().clients.evicted.add(1);
             self.note(evicted);
         }

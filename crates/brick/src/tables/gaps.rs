@@ -199,6 +199,7 @@ impl Gaps {
             None => op,
             Some(damage) => {
                 let last = Op(op.0 + damage.records_max);
+                assert!(last > op, "an op that may be lost is given out again");
                 self.damaged = last;
                 last
             }
