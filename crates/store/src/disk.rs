@@ -6,12 +6,16 @@
 //! - After [`DiskFile::sync_data`] returned `Ok`, the bytes written before the call survive a power
 //!   cut, and so does the file's length.
 //! - After [`Disk::sync_dir`] returned `Ok`, the creations, renames and removals before the call do.
-//! - Without them anything may survive, in any order and in part.
+//! - Without them anything may survive a power cut, in any order and in part.
+//! - A process that dies in a write leaves whole sectors of it, from its beginning on: the kernel copies page by page.
 //!
 //! Not here: the real directory ([`crate::OsDisk`]) and the one that fails on request (`mem_disk`).
 
 use brickyard_types::UnixMillis;
 use std::io;
+
+/// What survives a power cut, or the end of a process, as a whole or not at all.
+pub(crate) const SECTOR_BYTES: usize = 512;
 
 /// One directory, as the store sees the operating system.
 pub trait Disk: Clone + Send + Sync + 'static {

@@ -193,7 +193,7 @@ impl State {
 
     /// How much of a write of so many bytes is done, and whether the process dies of it.
     fn admit(&mut self, inode: u64, offset: usize, wanted: usize) -> io::Result<(usize, bool)> {
-        let (wanted, is_dying) = self.faults.write(wanted, &mut self.dice)?;
+        let (wanted, is_dying) = self.faults.write(offset, wanted, &mut self.dice)?;
         let Some(capacity) = self.faults.capacity() else {
             return Ok((wanted, is_dying));
         };

@@ -1,10 +1,8 @@
 //! The content of a file in memory: what a reader sees, what the disk has, and what a sync has to write.
 
 use super::fault::Dice;
+use crate::disk::SECTOR_BYTES;
 use std::collections::BTreeMap;
-
-/// What survives a power cut as a whole or not at all.
-const SECTOR_BYTES: usize = 512;
 
 #[derive(Debug, Default)]
 pub(super) struct Content {

@@ -1,6 +1,6 @@
 //! What fails on a disk in memory, and when.
 
-use crate::disk::Space;
+use crate::disk::{SECTOR_BYTES, Space};
 use std::io;
 
 /// Room on a disk that is not full.
@@ -29,7 +29,7 @@ pub enum Fault {
     /// Cutting a file fails.
     SetLenFails,
     /// The call (any that changes something) after this many more fails, and so do all later ones:
-    /// the moment at which the process dies. A write may be done half-way.
+    /// the moment at which the process dies. A write may be done half-way, to the end of some sector.
     Dies {
         /// Calls that still succeed.
         after: u64,
@@ -115,13 +115,23 @@ impl Faults {
     }
 
     /// Counts a write of so many bytes: how many of them are written, and whether the process dies of it.
-    pub(super) fn write(&mut self, wanted: usize, dice: &mut Dice) -> io::Result<(usize, bool)> {
+    pub(super) fn write(
+        &mut self,
+        offset: usize,
+        wanted: usize,
+        dice: &mut Dice,
+    ) -> io::Result<(usize, bool)> {
         let was_dead = self.is_dead;
         match self.call() {
             Ok(()) => Ok((wanted, false)),
             Err(error) if was_dead => Err(error),
             // The last write of a process may get anywhere.
-            Err(_) => Ok((dice.up_to(wanted), true)),
+            Err(_) => {
+                let first = offset / SECTOR_BYTES;
+                let sectors = (offset + wanted).div_ceil(SECTOR_BYTES) - first;
+                let reached = (first + dice.up_to(sectors)) * SECTOR_BYTES;
+                Ok((reached.saturating_sub(offset).min(wanted), true))
+            }
         }
     }
 

@@ -48,8 +48,9 @@ impl<D: Disk> Visitor<'_, D> {
         }
 
         let start = (SEGMENT_HEADER_BYTES as u64).min(file_len);
-        let mut scanner =
-            Scanner::active(&file, start, file_len).with_buffer(std::mem::take(&mut self.buffer));
+        let mut scanner = Scanner::active(&file, start, file_len)
+            .tearing_at_sectors(self.page_cache == PageCache::Intact)
+            .with_buffer(std::mem::take(&mut self.buffer));
         let mut ranges = RangeTable::default();
         let mut end = file_len;
         let mut cut = None;

@@ -15,7 +15,7 @@
 use super::footer::{FOOTER_MAGIC, FooterState};
 use super::mark::{MARK_BYTES, MARK_KIND_MIN, Mark};
 use crate::bytes::{u16_at, u32_at, u64_at};
-use crate::disk::DiskFile;
+use crate::disk::{DiskFile, SECTOR_BYTES};
 use brickyard_types::record::{
     self, DecodeError, HEADER_BYTES, Header, Record, VerifiedRecords, flag,
 };
@@ -87,6 +87,8 @@ pub(crate) struct Scanner<'f, F> {
     /// Partitions that the footer names, ascending; `None`: there is no footer to believe.
     partitions: Option<Vec<PartitionId>>,
     is_sealed: bool,
+    /// The page cache survived: what was interrupted ends with a sector.
+    tears_at_sectors: bool,
     /// Behind the last byte before `end` that is not zero, once something unreadable was found.
     written_end: Option<u64>,
     /// Bytes asked of the disk at once.
@@ -106,6 +108,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             end,
             partitions: None,
             is_sealed: false,
+            tears_at_sectors: false,
             written_end: None,
             read_bytes: READ_BYTES,
             buffer: Vec::new(),
@@ -141,6 +144,12 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
     /// Lends the buffer of an earlier scanner, so that scanning many segments allocates once.
     pub(crate) fn with_buffer(mut self, buffer: Vec<u8>) -> Self {
         self.buffer = buffer;
+        self
+    }
+
+    /// A write that was interrupted, if there is one, ends with a sector: what reads as zeros from somewhere else on has rotted.
+    pub(crate) fn tearing_at_sectors(mut self, is_so: bool) -> Self {
+        self.tears_at_sectors = is_so;
         self
     }
 
@@ -233,7 +242,7 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
                 let need = len.unwrap_or(HEADER_BYTES as u64);
                 let is_unwritten = !self.is_sealed && self.written_end()? <= start;
                 // Of a write that was interrupted the rest is missing, or zero where zeros were before it.
-                let is_torn = !self.is_sealed && self.written_end()? < start + need;
+                let is_torn = !self.is_sealed && self.torn_end()? < start + need;
                 let cause = match cause {
                     DecodeError::Header { .. } | DecodeError::Body { .. } if is_torn => {
                         let need = usize::try_from(need).unwrap_or(usize::MAX);
@@ -323,6 +332,16 @@ impl<'f, F: DiskFile> Scanner<'f, F> {
             };
             return Ok(Stretch::Bad { cause, len, known });
         }
+    }
+
+    /// Where at the earliest a write ended that was interrupted.
+    fn torn_end(&mut self) -> io::Result<u64> {
+        let written = self.written_end()?;
+        Ok(if self.tears_at_sectors {
+            written.next_multiple_of(SECTOR_BYTES as u64).min(self.end)
+        } else {
+            written
+        })
     }
 
     /// Behind the last byte that is not zero.
