@@ -25,6 +25,8 @@ pub(crate) enum Join {
     Concat,
     /// Strings that become one.
     Text,
+    /// What bricks have of a table, added up ([`DESCRIBED_SUMS`]) behind the last part, which is the beginning of a map.
+    Description,
     /// Integers that are added up, and told in the words of `CLIENT KILL`'s old form.
     Killed,
     /// The versions of watched keys, which the session keeps.
@@ -36,6 +38,9 @@ pub(crate) enum Join {
     /// One of the parts that are not null, by the number drawn here.
     Any(u64),
 }
+
+/// The entries that [`Join::Description`] adds: how many bricks have not answered, and the sums of what the others have.
+pub(crate) const DESCRIBED_SUMS: [&str; 3] = ["unanswered", "keys", "memory"];
 
 /// A part that is here, and what it waits for.
 #[derive(Debug)]
@@ -284,6 +289,10 @@ impl Gather {
             Reply::new(&mut error, self.protocol).error_bytes(REPLY_TOO_LONG.as_bytes());
             return Some(error);
         }
+        if self.join == Join::Description {
+            // They are counted.
+            return None;
+        }
         let mut errors = parts.iter().filter(|part| part.is_error());
         let first = &errors.clone().next()?.bytes;
         Some(if self.is_read {
@@ -356,6 +365,25 @@ impl Gather {
                 let text: Vec<u8> = parts.iter().flat_map(|part| text(part)).copied().collect();
                 reply.verbatim("txt", &text);
             }
+            Join::Description => {
+                let Some((map, shares)) = parts.split_last() else {
+                    return out;
+                };
+                out.extend_from_slice(map);
+                let mut reply = Reply::new(&mut out, self.protocol);
+                let answers = shares.iter().filter(|share| share.first() != Some(&b'-'));
+                let mut sums = [shares.len() as i64, 0, 0];
+                for share in answers {
+                    let (keys, memory) = head(share);
+                    sums[0] -= 1;
+                    sums[1] += keys;
+                    sums[2] += integer(memory);
+                }
+                for (name, sum) in DESCRIBED_SUMS.iter().zip(sums) {
+                    reply.bulk(name.as_bytes());
+                    reply.integer(sum);
+                }
+            }
             Join::Any(draw) => {
                 let some: Vec<&Vec<u8>> = parts
                     .iter()
@@ -415,6 +443,22 @@ mod gather_test {
                 .map(|(whole, _)| whole);
         }
         whole.unwrap()
+    }
+
+    #[test]
+    fn description_adds_up_what_has_come_and_counts_who_is_silent() {
+        let map = b"*8\r\n$4\r\nname\r\n$1\r\nt\r\n";
+        let parts = [
+            &b":3\r\n:100\r\n"[..],
+            b"-ERR gone\r\n",
+            b":4\r\n:50\r\n",
+            map,
+        ];
+        let expected = b"$10\r\nunanswered\r\n:1\r\n$4\r\nkeys\r\n:7\r\n$6\r\nmemory\r\n:150\r\n";
+        assert_eq!(
+            joined(Join::Description, &parts),
+            [&map[..], expected].concat()
+        );
     }
 
     #[test]

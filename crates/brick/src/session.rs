@@ -16,6 +16,7 @@ pub(crate) mod calls;
 mod client;
 pub(crate) mod cluster;
 mod config;
+mod describe;
 mod digest;
 pub(crate) mod export;
 mod info;

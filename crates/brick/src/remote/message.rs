@@ -10,7 +10,8 @@ use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
-use brickyard_command::{OwnedArgs, Spec, is_data_command, lookup, table::flag};
+use brickyard_command::table::{flag, lookup_full};
+use brickyard_command::{CommandId, OwnedArgs, Spec, is_data_command, lookup};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::record::RequestId;
 use brickyard_types::{BrickId, Instant, TableId};
@@ -126,7 +127,17 @@ impl<'a> Words<'a> {
 
     /// A command that may be asked of another brick.
     fn command(&self) -> Option<(&'static Spec, OwnedArgs)> {
-        let spec = lookup(self.0.first()?.0)?;
+        self.command_of(lookup(self.0.first()?.0)?)
+    }
+
+    /// One whose share of the whole table may be.
+    fn subrequest(&self) -> Option<(&'static Spec, OwnedArgs)> {
+        let spec = lookup_full(self.0.first()?.0)?;
+        let is_whole = !spec.name.contains('|') || spec.id == CommandId::TableDescribe;
+        is_whole.then(|| self.command_of(spec))?
+    }
+
+    fn command_of(&self, spec: &'static Spec) -> Option<(&'static Spec, OwnedArgs)> {
         let args: OwnedArgs = self.0.iter().map(|word| word.0).collect();
         (spec.subcommands.is_empty() && spec.accepts(self.0.len())).then_some((spec, args))
     }
@@ -189,7 +200,7 @@ impl<'a> SentWork<'a> {
                 subrequest,
                 command,
             } => {
-                let (spec, args) = command.command()?;
+                let (spec, args) = command.subrequest()?;
                 Some(Work::Subrequest(spec, args, subrequest))
             }
             Self::Transaction { steps, watches } => {

@@ -8,6 +8,7 @@
 //!
 //! Not here: how subrequests make a reply (`whole`), lists of keys (`listing`).
 
+use super::describe::share;
 use super::{client, listing};
 use crate::clients::Clients;
 use crate::core::Core;
@@ -63,6 +64,7 @@ pub(crate) fn execute_subrequest(
             slot_subrequest(core, spec, args, table, &mut reply);
         }
         CommandId::Watch => return versions(core, table, args, out),
+        CommandId::TableDescribe => share(core.table(table), &mut reply),
         CommandId::ClientList | CommandId::ClientKill => {
             client::subrequest(core, clients, spec, args, &mut reply)
         }
@@ -146,7 +148,7 @@ pub(crate) fn subrequest_admission(
 ) -> SubrequestAdmission {
     if matches!(
         spec.id,
-        CommandId::ClientList | CommandId::ClientKill | CommandId::Watch
+        CommandId::ClientList | CommandId::ClientKill | CommandId::TableDescribe | CommandId::Watch
     ) {
         return SubrequestAdmission::Serves;
     }

@@ -1,22 +1,20 @@
 //! TABLE: tables made, shown, altered, chosen and dropped.
 
+use super::describe::describe_table;
 use super::digest::digest_table;
 use super::export::list_exportable;
 use super::login::use_table;
-use super::lookup::{inherited_attributes, inherited_copies_max, table_named};
+use super::lookup::{inherited_attributes, inherited_copies_max};
 use super::next::{Next, Outcome};
 use crate::accepted::ConnectionId;
 use crate::clients::{Clients, database_of};
 use crate::core::Core;
-use crate::tables::TableState;
-use crate::upkeep::publish;
 use crate::users::Rights;
 use brickyard_command::request::{ReplicaCount, Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Alteration, Change, Layout, LayoutAlteration, NewTable, Recovery};
+use brickyard_metadata::{Alteration, Change, LayoutAlteration, NewTable, Recovery};
 use brickyard_routing::NodeId;
 use brickyard_types::PartitionId;
-use brickyard_wire::Reply;
 
 /// Answers TABLE.
 pub(super) fn table(
@@ -50,11 +48,7 @@ pub(super) fn table(
             return Ok(Next::Done);
         }
         TableCommand::Describe(name) => {
-            let state = table_named(core, name)?;
-            // Other bricks' figures are as of their last second.
-            publish(core);
-            clients.reply(id, |reply| describe(core, state, reply));
-            return Ok(Next::Done);
+            return describe_table(core, clients, id, (spec, args.to_owned()), name);
         }
         TableCommand::Digest { name, from } => {
             clients.answer(id, |reply| digest_table(core, name, from, reply))?;
@@ -163,74 +157,6 @@ fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> Change {
     new.layout.copies_max = inherited_copies_max(core);
     new.layout = new.layout.altered(&layout_alteration(core, options));
     Change::CreateTable(new)
-}
-
-fn describe(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
-    let (attributes, layout) = (&state.attributes, &state.layout);
-    let table = core.tables.catalog().table_by_id(state.id);
-    let sizing = match table.is_some_and(|it| it.is_sized_by_bricks) {
-        true => "auto",
-        false => "fixed",
-    };
-    let copies = match layout.copies_max {
-        Some(_) => "auto",
-        None => "fixed",
-    };
-    let leaves = state.map.partitions().leaves();
-    let extra = leaves
-        .iter()
-        .map(|leaf| u64::from(core.tables.catalog().extra(leaf.partition)));
-    let extra: u64 = extra.sum();
-    let mut keys = 0;
-    let mut memory = 0;
-    for stats in &core.shared.stats {
-        if let Some(table) = stats.tables().get(&state.id) {
-            keys += table.keys.value();
-            memory += table.memory.value();
-        }
-    }
-    reply.map(18);
-    let mut text = |field: &str, value: &str| {
-        reply.bulk(field.as_bytes());
-        reply.bulk(value.as_bytes());
-    };
-    text("name", &state.name);
-    text("medium", attributes.medium.word());
-    text("durability", attributes.durability.word());
-    text("evict", attributes.evict.word());
-    text("state", state.availability.status.word());
-    text("sizing", sizing);
-    text("copies", copies);
-    text("placement", &layout.placement.to_string());
-    text("nodes", &named(layout));
-    text("partition_bytes", &own_bytes(layout));
-    let mut number = |field: &str, value: u64| {
-        reply.bulk(field.as_bytes());
-        reply.integer(value as i64);
-    };
-    number("id", state.id.0.into());
-    number("replicas", attributes.replicas.into());
-    number("min_in_sync", attributes.min_in_sync.into());
-    number("partitions", leaves.len() as u64);
-    number("extra_copies", extra);
-    number("maxmemory", attributes.maxmemory.unwrap_or(0));
-    number("keys", keys);
-    number("memory", memory);
-}
-
-/// The nodes that a table names, as `TABLE ALTER` takes them.
-fn named(layout: &Layout) -> String {
-    let nodes: Vec<String> = layout.nodes.iter().map(ToString::to_string).collect();
-    match nodes.is_empty() {
-        true => "all".to_owned(),
-        false => nodes.join(","),
-    }
-}
-
-/// How large a partition may be, as `TABLE ALTER` takes it.
-fn own_bytes(layout: &Layout) -> String {
-    let bytes = layout.partition_bytes;
-    bytes.map_or_else(|| "default".to_owned(), |bytes| bytes.to_string())
 }
 
 fn layout_alteration(core: &Core, options: &TableOptions) -> LayoutAlteration {

@@ -135,6 +135,7 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::TableUse
             | CommandId::TableCreate
             | CommandId::TableAlter
+            | CommandId::TableDescribe
             | CommandId::TableDigest
             | CommandId::TableDrop
             | CommandId::TableExport

@@ -9,7 +9,7 @@ use crate::{
     target::{ADDRESS_DEFAULT, TargetArguments},
 };
 use anyhow::bail;
-use brickyard_bench::{Link, Target};
+use brickyard_bench::Link;
 use brickyard_wire::Value;
 use clap::{Args, Subcommand};
 use std::{
@@ -262,31 +262,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Verb::Describe { .. } => as_map(reply),
         _ => reply,
     };
-    let mut text = render(&reply);
-    if let Verb::Describe { name } = &arguments.verb {
-        text += &keys_now(&target, name);
-    }
-    io::stdout().write_all(text.as_bytes())?;
+    io::stdout().write_all(render(&reply).as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// How many keys a table has now, by the bricks that lead its partitions. What `TABLE DESCRIBE` says besides is of the copies on
-/// the node that was asked, as of its last second.
-fn keys_now(target: &Target, name: &str) -> String {
-    let target = Target {
-        table: Some(name.to_owned()),
-        ..target.clone()
-    };
-    let counted = Link::open(&target).and_then(|mut link| link.call(&["DBSIZE"]));
-    match counted {
-        Ok(Value::Integer(keys)) => format!("keys of all nodes, counted just now: {keys}\n"),
-        Ok(Value::Error(text)) => format!(
-            "keys of all nodes: not known now ({})\n",
-            String::from_utf8_lossy(&text)
-        ),
-        Ok(_) => String::new(),
-        Err(error) => format!("keys of all nodes: not known now ({error})\n"),
-    }
 }
 
 /// Whether a reply is an error with these words.

@@ -54,7 +54,7 @@ fn table_goes_and_comes_back_under_load_on_another_one_and_through_a_kill() {
             );
             wait_for("the memory is given back", || {
                 let memory: u64 = described(cluster, 0, "memory").parse().ok()?;
-                (memory < 100_000).then_some(())
+                (memory < 300_000).then_some(())
             });
             wait_for_writes(load);
             cluster.kill(2);
