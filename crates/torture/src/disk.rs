@@ -1,12 +1,14 @@
-//! A disk for a node of its own, that can be full and can stall: a file system in a file.
+//! A disk for a node of its own, that can be full, stall and be slow: a file system in a file.
 //!
-//! A stall is the system's own (`fsfreeze`): whoever writes or syncs waits in the kernel until it ends, and reads go on.
+//! A stall is the system's own (`fsfreeze`): whoever writes or syncs waits in the kernel until it ends, and reads go on. A slow
+//! disk is one that stalls for a while, again and again: what is written meanwhile takes that long.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::sleep;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
 
 /// The file system's size; what is not used of it takes no room.
@@ -17,6 +19,9 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// How often it is tried to take the file system down, which is in use until its processes have ended.
 const TRIES: u32 = 100;
+
+/// How long a slow disk writes between two stalls.
+const BREATH: Duration = Duration::from_millis(5);
 
 /// What the system did not permit.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +102,7 @@ impl SlowDisk {
     /// # Errors
     /// If the system does not permit that.
     pub fn stall(&self) -> Result<(), DiskError> {
-        run("fsfreeze", &["--freeze".as_ref(), &self.folder])
+        freeze(&self.folder)
     }
 
     /// What was written meanwhile comes to its end.
@@ -105,7 +110,52 @@ impl SlowDisk {
     /// # Errors
     /// If the system does not permit that.
     pub fn go_on(&self) -> Result<(), DiskError> {
-        run("fsfreeze", &["--unfreeze".as_ref(), &self.folder])
+        unfreeze(&self.folder)
+    }
+
+    /// As long as the value lives, what is written takes up to so long.
+    ///
+    /// # Errors
+    /// If the system does not permit that.
+    pub fn slow_down(&self, by: Duration) -> Result<Slowness, DiskError> {
+        // So that it is known at once whether it can be done.
+        self.stall()?;
+        let folder = self.folder.clone();
+        let (end, ended) = channel();
+        let thread = spawn(move || {
+            loop {
+                let is_over = ended.recv_timeout(by) != Err(RecvTimeoutError::Timeout);
+                let is_going_on = unfreeze(&folder).is_ok();
+                if is_over || !is_going_on {
+                    return;
+                }
+                sleep(BREATH);
+                if freeze(&folder).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Slowness {
+            end,
+            thread: Some(thread),
+        })
+    }
+}
+
+/// A disk is slow; it ends with the value.
+#[derive(Debug)]
+pub struct Slowness {
+    end: Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Slowness {
+    fn drop(&mut self) {
+        // If the thread has ended, the disk is as it was.
+        let _ = self.end.send(());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
     }
 }
 
@@ -120,6 +170,14 @@ impl Drop for SlowDisk {
             sleep(Duration::from_millis(50));
         }
     }
+}
+
+fn freeze(folder: &Path) -> Result<(), DiskError> {
+    run("fsfreeze", &["--freeze".as_ref(), folder])
+}
+
+fn unfreeze(folder: &Path) -> Result<(), DiskError> {
+    run("fsfreeze", &["--unfreeze".as_ref(), folder])
 }
 
 fn fill_with(file: &mut fs::File, piece: &[u8]) -> io::Result<()> {

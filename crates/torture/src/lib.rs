@@ -7,7 +7,8 @@
 //! The load goes through the client library, as a program's would: it follows the cluster's changes, tries again what is
 //! safe to try again, and may read from any replica.
 //!
-//! Reading order: `load`, `worker` (what each client does), `recording`, `plot`; `network`, which can be cut; `disk`, which can be full and stall.
+//! Reading order: `load`, `worker` (what each client does), `recording`, `plot`; `network`, which can be cut and lose packets; `disk`, which can be full, stall and
+//! be slow.
 //!
 //! Invariant: an operation that is not in the recording was not sent.
 //!
@@ -21,7 +22,7 @@ mod recording;
 mod worker;
 
 pub use brickyard_history::{Action, CheckedHistory, Nanos, Operation, Outcome, Violation};
-pub use disk::{DiskError, SlowDisk};
+pub use disk::{DiskError, SlowDisk, Slowness};
 pub use load::{Load, LoadError, LoadOptions};
 pub use network::{Network, NetworkError};
 pub use plot::{Mark, plot};

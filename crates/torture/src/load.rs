@@ -29,7 +29,8 @@ pub struct LoadOptions {
     /// Without it writes are `SET` alone, which is what throughput is measured with; with it there are deletions, counters,
     /// appended and compared values too.
     pub is_mixed: bool,
-    /// How long the client library tries before it gives up.
+    /// How long the client library tries before it gives up, and what was not answered is tried anew. Connections that are
+    /// silent for so long are given up too, or after its own limit, a second, if that is shorter.
     pub deadline: Duration,
 }
 
@@ -164,12 +165,11 @@ impl Drop for Load {
 }
 
 async fn begin(options: &LoadOptions) -> Result<Client, Error> {
-    let client = Client::connect(Options {
-        reads: options.reads,
-        deadline: options.deadline,
-        ..Options::new(options.seeds.clone())
-    })
-    .await?;
+    let mut chosen = Options::new(options.seeds.clone());
+    chosen.reads = options.reads;
+    chosen.deadline = options.deadline;
+    chosen.silence_limit = chosen.silence_limit.min(options.deadline);
+    let client = Client::connect(chosen).await?;
     let table = client.table(&options.table);
     for key in &options.keys {
         table.del(key).await?;

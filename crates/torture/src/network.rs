@@ -2,7 +2,8 @@
 //!
 //! Each node has a namespace of its own, joined to the others by a bridge; clients reach all of them from the
 //! outside whatever is cut between them. A cut loses packets silently, as a broken switch does: the
-//! sender keeps a hardware address for the receiver that no machine has.
+//! sender keeps a hardware address for the receiver that no machine has. Some of the packets are lost by a filter
+//! in the kernel that draws a number for each.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -10,12 +11,14 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A locally administered hardware address that no interface has.
 const NOBODY: &str = "02:00:00:00:00:fe";
+/// Addresses end in this for who is outside, and in less for nodes.
+const OUTSIDE: u8 = 254;
 /// The interface inside of each namespace.
 const INTERFACE: &str = "eth0";
 
 /// What the system did not permit.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{command}: {why}; it takes root and the `ip` program of iproute2")]
+#[error("{command}: {why}; it takes root and the `ip` and `tc` programs of iproute2")]
 pub struct NetworkError {
     command: String,
     why: String,
@@ -52,7 +55,7 @@ impl Network {
     fn build(&self) -> Result<(), NetworkError> {
         let bridge = self.bridge();
         ip(&["link", "add", &bridge, "type", "bridge"])?;
-        let own = format!("{}/24", self.host(254));
+        let own = format!("{}/24", self.host(OUTSIDE));
         ip(&["address", "add", &own, "dev", &bridge])?;
         ip(&["link", "set", &bridge, "up"])?;
         for at in 0..self.nodes {
@@ -115,13 +118,30 @@ impl Network {
         ip(&[&neighbour[..], &["dev", INTERFACE, "nud", "permanent"]].concat())
     }
 
-    /// Ends all cuts.
+    /// Loses so many percent of the packets that the other nodes send to one, and of those that it sends to them, from now on.
+    ///
+    /// # Errors
+    /// If the network cannot be changed.
+    pub fn lose(&self, at: usize, percent: u8) -> Result<(), NetworkError> {
+        let space = self.space(at);
+        tc(&space, &["qdisc", "add", "dev", INTERFACE, "clsact"])?;
+        for (direction, other) in [("ingress", SOURCE), ("egress", DESTINATION)] {
+            let program = losing(other, percent);
+            let filter = ["filter", "add", "dev", INTERFACE, direction, "bpf", "da"];
+            tc(&space, &[&filter[..], &["bytecode", &program]].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Ends all cuts, and all losses.
     ///
     /// # Errors
     /// If the network cannot be changed.
     pub fn heal(&self) -> Result<(), NetworkError> {
         for at in 0..self.nodes {
             let space = self.space(at);
+            // Where nothing was lost there is none, which is as good.
+            drop(tc(&space, &["qdisc", "del", "dev", INTERFACE, "clsact"]));
             let flush = ["-n", &space, "neigh", "flush", "dev", INTERFACE];
             ip(&[&flush[..], &["nud", "permanent"]].concat())?;
         }
@@ -137,6 +157,36 @@ impl Drop for Network {
         }
         drop(ip(&["link", "del", &self.bridge()]));
     }
+}
+
+/// Where a frame has the last byte of an IPv4 packet's source, and of its destination.
+const SOURCE: u8 = 29;
+const DESTINATION: u8 = 33;
+
+/// A program of the classic packet filter that drops so many percent of IPv4 packets whose byte at `other` is a node's, and
+/// lets all else pass.
+fn losing(other: u8, percent: u8) -> String {
+    let limit = (u64::from(percent) << 32) / 100;
+    let limit = limit.saturating_sub(1).min(u64::from(u32::MAX));
+    let instructions = [
+        // The kind of packet; if it is not IPv4, pass.
+        "40 0 0 12".to_owned(),
+        "21 0 5 2048".to_owned(),
+        // Who the other one is; if nobody of ours, pass.
+        format!("48 0 0 {other}"),
+        format!("53 3 0 {OUTSIDE}"),
+        // A number at random; if it is above the limit, pass.
+        "32 0 0 4294963256".to_owned(),
+        format!("37 1 0 {limit}"),
+        // Drop (TC_ACT_SHOT), pass (TC_ACT_OK).
+        "6 0 0 2".to_owned(),
+        "6 0 0 0".to_owned(),
+    ];
+    format!("{},{}", instructions.len(), instructions.join(","))
+}
+
+fn tc(space: &str, arguments: &[&str]) -> Result<(), NetworkError> {
+    ip(&[&["netns", "exec", space, "tc"], arguments].concat())
 }
 
 fn ip(arguments: &[&str]) -> Result<(), NetworkError> {

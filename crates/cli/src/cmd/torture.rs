@@ -5,7 +5,7 @@
 use crate::exit;
 use crate::torture::campaign;
 use crate::torture::failure::Kind;
-use crate::torture::plan::{Durability, Plan};
+use crate::torture::plan::{Durability, PATIENCE, Plan};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,9 +17,10 @@ Examples:
   brickyard torture --minutes 60 --nodes 5     longer, on more nodes
   brickyard torture --only kill,kill-leader    those alone
   brickyard torture --seed 7 --rounds 9        the same failures in the same order as another time
+  brickyard torture --laps 5 --replicas 3      every failure five times: medians and the worst
 
-The cluster is a new one on this machine, and ends with the command. Cuts take root and the program `ip`,
-failures of disks root, a loop device, mkfs.ext4 and fsfreeze.";
+The cluster is a new one on this machine, and ends with the command. Cuts take root and the programs `ip`
+and `tc`, failures of disks root, a loop device, mkfs.ext4 and fsfreeze.";
 
 /// What `brickyard torture` takes.
 #[derive(Args, Debug)]
@@ -31,6 +32,12 @@ pub(crate) struct Arguments {
     /// Most failures
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
+    /// Every failure so many times, however long that takes
+    #[arg(long, value_name = "N", conflicts_with_all = ["minutes", "rounds"], value_parser = clap::value_parser!(u16).range(1..=1000))]
+    laps: Option<u16>,
+    /// How long a client waits for an answer before it tries anew
+    #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE.as_secs_f64(), value_parser = patience)]
+    patience: f64,
     /// Nodes of the cluster
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=9))]
     nodes: u16,
@@ -64,22 +71,32 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         arguments.replicas,
         arguments.nodes
     );
-    let kinds = if arguments.only.is_empty() {
+    let mut kinds = if arguments.only.is_empty() {
         permitted()
     } else {
         arguments.only
     };
+    kinds.retain(|kind| {
+        let is_possible = kind.nodes() <= arguments.nodes;
+        if !is_possible {
+            eprintln!("Without {}: it takes {} nodes", kind.title(), kind.nodes());
+        }
+        is_possible
+    });
     let seed = arguments.seed.unwrap_or_else(drawn);
     println!("Seed {seed}.");
+    let laps = arguments.laps.map(|laps| usize::from(laps) * kinds.len());
+    let minutes = Duration::from_secs_f64(arguments.minutes * 60.0);
     let is_good = campaign::run(&Plan {
-        time: Duration::from_secs_f64(arguments.minutes * 60.0),
-        rounds: arguments.rounds,
+        time: laps.is_none().then_some(minutes),
+        rounds: laps.or(arguments.rounds),
         nodes: arguments.nodes,
         bricks: arguments.bricks,
         replicas: arguments.replicas,
         durability: arguments.durability,
         kinds,
         seed,
+        patience: Duration::from_secs_f64(arguments.patience),
         report: arguments.report,
         dir: arguments.dir,
     })?;
@@ -131,5 +148,16 @@ fn minutes(text: &str) -> Result<f64, String> {
         Ok(minutes)
     } else {
         Err(format!("{minutes} minutes: choose from 0.01 to 100000"))
+    }
+}
+
+fn patience(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| format!("'{text}' is not a number of seconds"))?;
+    if (0.05..=60.0).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err(format!("{seconds} seconds: choose from 0.05 to 60"))
     }
 }

@@ -52,15 +52,18 @@ async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<CampaignResult> {
     let bar = bar(plan);
     let mut order = Order::new(&plan.kinds, plan.seed);
     let mut result = CampaignResult::default();
-    while begin.elapsed() < plan.time
+    while plan.time.is_none_or(|time| begin.elapsed() < time)
         && plan.rounds.is_none_or(|most| result.rounds.len() < most)
         && let Some((kind, draw)) = order.next()
     {
-        bar.set_position(begin.elapsed().as_secs().min(plan.time.as_secs()));
-        bar.set_message(kind.title());
         let number = result.rounds.len();
+        bar.set_position(match plan.time {
+            Some(time) => begin.elapsed().as_secs().min(time.as_secs()),
+            None => number as u64,
+        });
+        bar.set_message(kind.title());
         let round = tokio::select! {
-            round = round::run(&cluster, number, kind, draw) => round,
+            round = round::run(&cluster, number, kind, draw, plan.patience) => round,
             _ = tokio::signal::ctrl_c() => break,
         };
         let round = round.with_context(|| {
@@ -88,9 +91,16 @@ async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<CampaignResult> {
 }
 
 fn bar(plan: &Plan) -> ProgressBar {
-    let bar = ProgressBar::new(plan.time.as_secs());
-    // The template is a constant, and has been seen to work.
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {elapsed}/{len}s  {msg}") {
+    let (len, template) = match plan.time {
+        Some(time) => (time.as_secs(), "{bar:30} {elapsed}/{len}s  {msg}"),
+        None => {
+            let rounds = plan.rounds.unwrap_or_default();
+            (rounds as u64, "{bar:30} {elapsed}  {pos}/{len}  {msg}")
+        }
+    };
+    let bar = ProgressBar::new(len);
+    // The templates are constants, and have been seen to work.
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_secs(1));

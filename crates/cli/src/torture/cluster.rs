@@ -168,6 +168,23 @@ impl Cluster {
         Ok(())
     }
 
+    /// That every node that answers sees every partition with all its replicas in sync.
+    pub(super) async fn check_whole(&self) -> anyhow::Result<()> {
+        for node in &self.nodes {
+            let Some(status) = status(&node.launch).await else {
+                continue;
+            };
+            if !self.is_whole_in(&status) {
+                bail!(
+                    "a replica was taken out, as node {} sees it; {}",
+                    node.launch.number,
+                    self.last_words()
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// That no brick's log has grown beyond what it holds: one that grows with every failure would end when the disk is full.
     pub(super) async fn check_logs(&self) -> anyhow::Result<()> {
         for node in &self.nodes {
@@ -181,9 +198,11 @@ impl Cluster {
     }
 
     async fn is_whole(&self, launch: &Launch) -> bool {
-        let Some(status) = status(launch).await else {
-            return false;
-        };
+        let status = status(launch).await;
+        status.is_some_and(|status| self.is_whole_in(&status))
+    }
+
+    fn is_whole_in(&self, status: &serde_json::Value) -> bool {
         let tables = status["tables"].as_array().map_or(&[][..], Vec::as_slice);
         tables.iter().any(|table| {
             table["name"] == TABLE

@@ -17,41 +17,101 @@ pub(crate) enum Kind {
     Pause,
     /// SIGTERM of every node, one after the other
     RollingRestart,
+    /// All cores are busy for a minute: nothing fails, and no replica may be taken out
+    FullLoad,
     /// One node and the others cannot hear each other
     Cut,
     /// The others cannot hear one node
     CutFrom,
     /// One node cannot hear the others
     CutTo,
-    /// The disk of the node that leads the control plane is full for five leases
+    /// Two nodes cannot hear each other, for ten seconds; neither leads the control plane
+    CutLink,
+    /// The node that leads the control plane and another one cannot hear each other, for ten seconds
+    CutLeaderLink,
+    /// A link is cut and back every half second, for ten seconds
+    FlappingLink,
+    /// 15 % of the packets between one node and the others are lost, for ten seconds
+    Loss,
+    /// The disk of a node that does not lead the control plane is full, for ten seconds
+    DiskFull,
+    /// It stalls for ten seconds
+    DiskStall,
+    /// What is written to it takes a quarter of a second, for ten seconds
+    DiskSlow,
+    /// The disk of the node that leads the control plane is full, for ten seconds
     LeaderDiskFull,
-    /// It stalls for five leases
+    /// It stalls for ten seconds
     LeaderDiskStall,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Kill,
         Self::KillLeader,
         Self::KillAll,
         Self::Flap,
         Self::Pause,
         Self::RollingRestart,
+        Self::FullLoad,
         Self::Cut,
         Self::CutFrom,
         Self::CutTo,
+        Self::CutLink,
+        Self::CutLeaderLink,
+        Self::FlappingLink,
+        Self::Loss,
+        Self::DiskFull,
+        Self::DiskStall,
+        Self::DiskSlow,
         Self::LeaderDiskFull,
         Self::LeaderDiskStall,
     ];
 
     /// Whether it takes a network that can be cut.
     pub(crate) const fn is_cut(self) -> bool {
-        matches!(self, Self::Cut | Self::CutFrom | Self::CutTo)
+        match self {
+            Self::Cut
+            | Self::CutFrom
+            | Self::CutTo
+            | Self::CutLink
+            | Self::CutLeaderLink
+            | Self::FlappingLink
+            | Self::Loss => true,
+            Self::Kill
+            | Self::KillLeader
+            | Self::KillAll
+            | Self::Flap
+            | Self::Pause
+            | Self::RollingRestart
+            | Self::FullLoad
+            | Self::DiskFull
+            | Self::DiskStall
+            | Self::DiskSlow
+            | Self::LeaderDiskFull
+            | Self::LeaderDiskStall => false,
+        }
     }
 
     /// Whether it takes disks that can be filled and stalled.
     pub(crate) const fn is_disk(self) -> bool {
-        matches!(self, Self::LeaderDiskFull | Self::LeaderDiskStall)
+        matches!(
+            self,
+            Self::DiskFull
+                | Self::DiskStall
+                | Self::DiskSlow
+                | Self::LeaderDiskFull
+                | Self::LeaderDiskStall
+        )
+    }
+
+    /// How many nodes it takes.
+    pub(crate) const fn nodes(self) -> u16 {
+        match self {
+            Self::CutLink => 3,
+            Self::CutLeaderLink | Self::FlappingLink => 2,
+            _ => 1,
+        }
     }
 
     /// What a report calls it.
@@ -63,9 +123,17 @@ impl Kind {
             Self::Flap => "kill -9 of a node, back at once",
             Self::Pause => "SIGSTOP for five leases",
             Self::RollingRestart => "rolling restart",
+            Self::FullLoad => "all cores busy, no failure",
             Self::Cut => "cut, both directions",
             Self::CutFrom => "cut, from the node",
             Self::CutTo => "cut, to the node",
+            Self::CutLink => "cut of one link, a third node leads",
+            Self::CutLeaderLink => "cut of one link of the leader",
+            Self::FlappingLink => "a link that flaps",
+            Self::Loss => "15 % packet loss at a node",
+            Self::DiskFull => "full disk of a node",
+            Self::DiskStall => "stalled disk of a node",
+            Self::DiskSlow => "slow disk of a node, 250 ms",
             Self::LeaderDiskFull => "full disk of the control leader",
             Self::LeaderDiskStall => "stalled disk of the control leader",
         }

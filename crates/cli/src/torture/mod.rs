@@ -3,8 +3,8 @@
 //! In:  a [`Plan`](plan::Plan): how long, how many nodes, which failures, a seed. Out: a report of one page, and
 //! whether every history was linearizable.
 //!
-//! Reading order: `failure` (what can go wrong), `cluster` (the nodes that it happens to), `round` (one failure
-//! under load), `campaign` (all of them), `report`.
+//! Reading order: `failure` (what can go wrong), `cluster` (the nodes that it happens to), `harm` (makes it
+//! happen), `round` (one failure under load), `campaign` (all of them), `report`.
 //!
 //! Invariants:
 //! - A round ends only when the cluster is whole again: what the next one finds is its own doing.
@@ -16,6 +16,7 @@
 pub(crate) mod campaign;
 mod cluster;
 pub(crate) mod failure;
+mod harm;
 pub(crate) mod plan;
 mod report;
 mod round;

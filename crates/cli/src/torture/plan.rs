@@ -5,6 +5,9 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// See [`Plan::patience`]; the default.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What an acknowledged write has to survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Durability {
@@ -26,7 +29,8 @@ impl Durability {
 /// What was asked for on the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(crate) time: Duration,
+    /// Without, the number of rounds says when it ends.
+    pub(crate) time: Option<Duration>,
     /// Failures after which it ends although there is time left.
     pub(crate) rounds: Option<usize>,
     pub(crate) nodes: u16,
@@ -35,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) durability: Durability,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) seed: u64,
+    /// How long a client waits for an answer before it tries anew.
+    pub(crate) patience: Duration,
     pub(crate) report: PathBuf,
     /// Where data and logs stay; otherwise they are removed if nothing was wrong.
     pub(crate) dir: Option<PathBuf>,

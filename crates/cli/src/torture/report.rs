@@ -3,10 +3,10 @@
 //! In:  a [`Plan`] and what came of it. Out: text.
 
 use super::failure::Kind;
-use super::plan::Plan;
+use super::plan::{PATIENCE, Plan};
 use super::round::Round;
 use brickyard_torture::{Mark, Sample, plot};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 /// Points that the picture has at most.
@@ -71,25 +71,56 @@ struct Row {
     operations: usize,
     unknown: usize,
     bad: usize,
-    write_wait: Duration,
-    read_wait: Duration,
-    whole_after: Duration,
+    write_wait: Spread,
+    read_wait: Spread,
+    quiet_read_wait: Spread,
+    whole_after: Spread,
+}
+
+/// Of all rounds of a kind.
+#[derive(Clone, Copy, Default)]
+struct Spread {
+    median: Duration,
+    worst: Duration,
+}
+
+impl Spread {
+    fn of(all: impl Iterator<Item = Duration>) -> Self {
+        let mut all: Vec<Duration> = all.collect();
+        all.sort();
+        Self {
+            median: all.get(all.len() / 2).copied().unwrap_or_default(),
+            worst: all.last().copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// Milliseconds: the median and the worst.
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!(
+            "{} / {}",
+            self.median.as_millis(),
+            self.worst.as_millis()
+        ))
+    }
 }
 
 fn rows(result: &CampaignResult) -> Vec<Row> {
     let row = |kind: Kind| {
         let rounds = || result.rounds.iter().filter(move |round| round.kind == kind);
         let checked = || rounds().filter_map(|round| round.checked.as_ref().ok());
-        let worst = |of: fn(&Round) -> Duration| rounds().map(of).max().unwrap_or_default();
+        let spread = |of: fn(&Round) -> Duration| Spread::of(rounds().map(of));
         Row {
             kind,
             rounds: rounds().count(),
             operations: checked().map(|it| it.operations).sum(),
             unknown: checked().map(|it| it.unknown).sum(),
             bad: rounds().count() - checked().count(),
-            write_wait: worst(|round| round.write_wait),
-            read_wait: worst(|round| round.read_wait),
-            whole_after: worst(|round| round.whole_after),
+            write_wait: spread(|round| round.write_wait),
+            read_wait: spread(|round| round.read_wait),
+            quiet_read_wait: spread(|round| round.quiet_read_wait),
+            whole_after: spread(|round| round.whole_after),
         }
     };
     let rows = Kind::ALL.into_iter().map(row);
@@ -101,22 +132,34 @@ pub(super) fn summary(result: &CampaignResult) -> String {
     let mut out = format!("{}\n\n", result.verdict());
     let _ = writeln!(
         out,
-        "{:<38} {:>6} {:>10} {:>7} {:>11} {:>10} {:>11}",
-        "failure", "rounds", "operations", "unknown", "write ms", "read ms", "whole ms"
+        "{:<38} {:>6} {:>10} {:>7} {:>13} {:>13} {:>13} {:>13}",
+        "failure",
+        "rounds",
+        "operations",
+        "unknown",
+        "write ms",
+        "read ms",
+        "quiet read ms",
+        "whole ms"
     );
     for row in rows(result) {
         let _ = writeln!(
             out,
-            "{:<38} {:>6} {:>10} {:>7} {:>11} {:>10} {:>11}",
+            "{:<38} {:>6} {:>10} {:>7} {:>13} {:>13} {:>13} {:>13}",
             row.kind.title(),
             row.rounds,
             row.operations,
             row.unknown,
-            row.write_wait.as_millis(),
-            row.read_wait.as_millis(),
-            row.whole_after.as_millis()
+            row.write_wait,
+            row.read_wait,
+            row.quiet_read_wait,
+            row.whole_after
         );
     }
+    let _ = writeln!(
+        out,
+        "\nWaits: the longest of a round, the median and the worst of all rounds. Quiet: no write of the key was under way."
+    );
     if let Some((_, _, violation)) = result.violation() {
         let _ = writeln!(out, "\n{violation}");
     }
@@ -135,32 +178,34 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
     let _ = writeln!(
         out,
         "<p>Brickyard {}, {} nodes of {} bricks on one machine with {} cores; a table with {} replicas and durability <code>{}</code>; \
-         eight clients through the client library, reads from any replica; {:.0} s in all.</p>",
+         eight clients through the client library, each of which tries anew what was not answered within {} s, reads from any replica; {:.0} s in all.</p>",
         env!("CARGO_PKG_VERSION"),
         plan.nodes,
         plan.bricks,
         std::thread::available_parallelism().map_or(0, usize::from),
         plan.replicas,
         plan.durability.word(),
+        plan.patience.as_secs_f64(),
         result.took.as_secs_f64()
     );
     out += "<table><tr><th>failure</th><th>rounds</th><th>operations</th><th>unknown</th><th>lost or stale</th>\
-            <th>longest write</th><th>longest read</th><th>whole after</th></tr>\n";
+            <th>longest write, ms</th><th>longest read, ms</th><th>of keys not written to, ms</th><th>whole after, ms</th></tr>\n";
     for row in rows(result) {
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{} ms</td><td>{} ms</td><td>{} ms</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             row.kind.title(),
             row.rounds,
             row.operations,
             row.unknown,
             row.bad,
-            row.write_wait.as_millis(),
-            row.read_wait.as_millis(),
-            row.whole_after.as_millis()
+            row.write_wait,
+            row.read_wait,
+            row.quiet_read_wait,
+            row.whole_after
         );
     }
-    out += "</table>\n<p>The worst of the rounds is shown. <em>Unknown</em>: writes of which nobody was told whether they \
+    out += "</table>\n<p>Of the longest waits of each round the median and the worst are shown, all attempts together. <em>Unknown</em>: writes of which nobody was told whether they \
             were executed; the checker allows both. <em>Whole</em>: every partition has all its replicas in sync \
             again, counted from the end of the failure.</p>\n";
     let (samples, marks) = timeline(result);
@@ -221,6 +266,9 @@ fn command(plan: &Plan, result: &CampaignResult) -> String {
         plan.replicas,
         plan.durability.word()
     );
+    if plan.patience != PATIENCE {
+        let _ = write!(out, " --patience {}", plan.patience.as_secs_f64());
+    }
     if plan.kinds != Kind::ALL {
         let words: Vec<String> = plan
             .kinds

@@ -4,7 +4,7 @@
 
 use super::cluster::{Cluster, connect};
 use super::failure::Kind;
-use crate::dev::node::Order;
+use super::harm::harm;
 use anyhow::{Context as _, bail};
 use brickyard_torture::{
     Action, CheckedHistory, Kind as Of, Load, LoadOptions, Nanos, Operation, Outcome, Recording,
@@ -14,9 +14,6 @@ use brickyard_wire::Value;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
-
-/// The default lease.
-const LEASE: Duration = Duration::from_millis(700);
 
 /// Writes that must succeed before the failure, and after the cluster is whole again.
 const WRITES: u64 = 500;
@@ -44,6 +41,8 @@ pub(super) struct Round {
     /// The longest that an operation took that was under way while or after it, all attempts together.
     pub(super) write_wait: Duration,
     pub(super) read_wait: Duration,
+    /// The same for reads of keys on which no write was under way.
+    pub(super) quiet_read_wait: Duration,
     /// From its end until every partition had all its replicas.
     pub(super) whole_after: Duration,
     /// When it began, since the round did.
@@ -59,10 +58,12 @@ pub(super) async fn run(
     number: usize,
     kind: Kind,
     draw: u64,
+    patience: Duration,
 ) -> anyhow::Result<Round> {
     // Of this round alone: no history has to begin where another one ended.
     let keys: Vec<String> = (0..KEYS).map(|at| format!("r{number}-{at}")).collect();
-    let options = LoadOptions::new(cluster.seeds(), super::cluster::TABLE, keys.clone());
+    let mut options = LoadOptions::new(cluster.seeds(), super::cluster::TABLE, keys.clone());
+    options.deadline = patience;
     let load = spawn_blocking(move || Load::start(options)).await??;
     let zero = std::time::Instant::now() - Duration::from_nanos(load.now());
     wait_for_writes(&load)
@@ -85,6 +86,7 @@ pub(super) async fn run(
         audit(&seeds, &keys, zero, &mut recording)?;
         let wait = |of| Duration::from_nanos(recording.longest(of, begin, last));
         let (write_wait, read_wait) = (wait(Of::Write), wait(Of::Read));
+        let quiet_read_wait = Duration::from_nanos(recording.longest_undisturbed(begin, last));
         let checked = recording.check().map_err(|violation| violation.to_string());
         let history = match &checked {
             Ok(_) => Vec::new(),
@@ -96,6 +98,7 @@ pub(super) async fn run(
             checked,
             write_wait,
             read_wait,
+            quiet_read_wait,
             whole_after: Duration::from_nanos(whole - end),
             began: Duration::from_nanos(begin),
             samples,
@@ -106,7 +109,7 @@ pub(super) async fn run(
 }
 
 /// Waits until some more writes have succeeded.
-async fn wait_for_writes(load: &Load) -> anyhow::Result<()> {
+pub(super) async fn wait_for_writes(load: &Load) -> anyhow::Result<()> {
     let wanted = load.done(Of::Write) + WRITES;
     let deadline = Instant::now() + WRITES_LIMIT;
     while load.done(Of::Write) < wanted {
@@ -119,89 +122,6 @@ async fn wait_for_writes(load: &Load) -> anyhow::Result<()> {
         sleep(Duration::from_millis(5)).await;
     }
     Ok(())
-}
-
-/// Makes it happen; whom it happened to.
-async fn harm(
-    cluster: &Cluster,
-    load: &Load,
-    kind: Kind,
-    draw: u64,
-) -> anyhow::Result<Option<usize>> {
-    let count = cluster.nodes.len();
-    let at = match kind {
-        Kind::KillLeader | Kind::LeaderDiskFull | Kind::LeaderDiskStall => cluster.leader().await?,
-        _ => (draw % count as u64) as usize,
-    };
-    match kind {
-        Kind::Kill | Kind::KillLeader => {
-            cluster.order(at, Order::Kill).await?;
-            sleep(2 * LEASE).await;
-            // The others go on.
-            if count > 1 {
-                wait_for_writes(load).await?;
-            }
-            cluster.order(at, Order::Start).await?;
-        }
-        Kind::Flap => {
-            cluster.order(at, Order::Kill).await?;
-            cluster.order(at, Order::Start).await?;
-        }
-        Kind::KillAll => {
-            for at in 0..count {
-                cluster.order(at, Order::Kill).await?;
-            }
-            for at in 0..count {
-                cluster.order(at, Order::Start).await?;
-            }
-            return Ok(None);
-        }
-        Kind::Pause => {
-            cluster.order(at, Order::Pause).await?;
-            sleep(5 * LEASE).await;
-            cluster.order(at, Order::Resume).await?;
-        }
-        Kind::RollingRestart => {
-            for at in 0..count {
-                cluster.order(at, Order::Stop).await?;
-                cluster.order(at, Order::Start).await?;
-                cluster.wait_until_whole().await?;
-            }
-            return Ok(None);
-        }
-        Kind::Cut | Kind::CutFrom | Kind::CutTo => {
-            let network = cluster.network.as_ref().context("no network to cut")?;
-            for other in (0..count).filter(|other| *other != at) {
-                if kind != Kind::CutTo {
-                    network.cut(at, other)?;
-                }
-                if kind != Kind::CutFrom {
-                    network.cut(other, at)?;
-                }
-            }
-            sleep(3 * LEASE).await;
-            wait_for_writes(load).await?;
-            network.heal()?;
-        }
-        Kind::LeaderDiskFull | Kind::LeaderDiskStall => {
-            let disk = cluster.disks.get(at).context("no disk of its own")?;
-            if kind == Kind::LeaderDiskFull {
-                disk.fill()?;
-            } else {
-                disk.stall()?;
-            }
-            sleep(5 * LEASE).await;
-            // The others go on.
-            let others = wait_for_writes(load).await;
-            if kind == Kind::LeaderDiskFull {
-                disk.make_room()?;
-            } else {
-                disk.go_on()?;
-            }
-            others?;
-        }
-    }
-    Ok(Some(at))
 }
 
 /// Reads every key through every node, now that all is quiet.
