@@ -29,9 +29,10 @@ pub struct LoadOptions {
     /// Without it writes are `SET` alone, which is what throughput is measured with; with it there are deletions, counters,
     /// appended and compared values too.
     pub is_mixed: bool,
-    /// How long the client library tries before it gives up, and what was not answered is tried anew. Connections that are
-    /// silent for so long are given up too, or after its own limit, a second, if that is shorter.
+    /// How long the client library tries before it gives up.
     pub deadline: Duration,
+    /// After how long a silent connection is given up, and what it owes is asked of somebody else.
+    pub silence_limit: Duration,
 }
 
 impl LoadOptions {
@@ -48,6 +49,7 @@ impl LoadOptions {
             pause: Duration::from_millis(1),
             is_mixed: true,
             deadline: Duration::from_secs(5),
+            silence_limit: Duration::from_secs(1),
         }
     }
 }
@@ -165,11 +167,13 @@ impl Drop for Load {
 }
 
 async fn begin(options: &LoadOptions) -> Result<Client, Error> {
-    let mut chosen = Options::new(options.seeds.clone());
-    chosen.reads = options.reads;
-    chosen.deadline = options.deadline;
-    chosen.silence_limit = chosen.silence_limit.min(options.deadline);
-    let client = Client::connect(chosen).await?;
+    let client = Client::connect(Options {
+        reads: options.reads,
+        deadline: options.deadline,
+        silence_limit: options.silence_limit,
+        ..Options::new(options.seeds.clone())
+    })
+    .await?;
     let table = client.table(&options.table);
     for key in &options.keys {
         table.del(key).await?;

@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// Every failure so many times, however long that takes
     #[arg(long, value_name = "N", conflicts_with_all = ["minutes", "rounds"], value_parser = clap::value_parser!(u16).range(1..=1000))]
     laps: Option<u16>,
-    /// How long a client waits for an answer before it tries anew
+    /// After how long a client gives a silent connection up, and asks somebody else
     #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE.as_secs_f64(), value_parser = patience)]
     patience: f64,
     /// Nodes of the cluster

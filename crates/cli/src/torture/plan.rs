@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// See [`Plan::patience`]; the default.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What an acknowledged write has to survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) durability: Durability,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) seed: u64,
-    /// How long a client waits for an answer before it tries anew.
+    /// After how long a client gives a silent connection up, and asks somebody else.
     pub(crate) patience: Duration,
     pub(crate) report: PathBuf,
     /// Where data and logs stay; otherwise they are removed if nothing was wrong.

@@ -178,7 +178,7 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
     let _ = writeln!(
         out,
         "<p>Brickyard {}, {} nodes of {} bricks on one machine with {} cores; a table with {} replicas and durability <code>{}</code>; \
-         eight clients through the client library, each of which tries anew what was not answered within {} s, reads from any replica; {:.0} s in all.</p>",
+         eight clients through the client library, each of which gives a connection up that is silent for {} s, reads from any replica; {:.0} s in all.</p>",
         env!("CARGO_PKG_VERSION"),
         plan.nodes,
         plan.bricks,

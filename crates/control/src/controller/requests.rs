@@ -41,8 +41,8 @@ struct Barred {
     pause: Duration,
 }
 
-/// A pause is at most so many times the first one.
-const PAUSES_MAX: u32 = 16;
+/// A pause is at most so many times the first one: a minute. A copy that is missing for longer is the greater danger.
+const PAUSES_MAX: u32 = 6;
 
 /// What a request is by a catalog; of several results the least counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
