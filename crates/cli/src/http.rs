@@ -16,6 +16,15 @@ use std::{
 /// Longest answer that is taken: a status lists a bounded number of partitions, and every node and table.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
+/// How nodes are asked.
+#[derive(Clone, Default)]
+pub(crate) struct Access {
+    /// Under TLS, if there is somebody who dials so.
+    pub(crate) tls: Option<Dialer>,
+    /// Shown to nodes that ask for one.
+    pub(crate) token: Option<String>,
+}
+
 /// What a node said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
@@ -23,20 +32,23 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// Asks `address` (host:port) for `path`, within `limit` as a whole, under TLS if there is somebody who dials so.
+/// Asks `address` (host:port) for `path`, within `limit` as a whole.
 pub(crate) fn get(
     address: &str,
     path: &str,
     limit: Duration,
-    tls: Option<&Dialer>,
+    access: &Access,
 ) -> anyhow::Result<Answer> {
     let deadline = Instant::now() + limit;
-    let url = url(address, path, tls);
+    let url = access.url(address, path);
     let stream =
         connect(address, deadline).with_context(|| format!("cannot connect to {address}"))?;
     stream.set_write_timeout(Some(limit))?;
-    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let answered = match tls {
+    let token = access.token.as_ref();
+    let token = token.map_or_else(String::new, |it| format!("Authorization: Bearer {it}\r\n"));
+    let request =
+        format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n{token}Connection: close\r\n\r\n");
+    let answered = match &access.tls {
         None => ask(stream, |stream| stream, &request, deadline),
         Some(dialer) => {
             let connection = dialer.connection(address)?;
@@ -48,10 +60,12 @@ pub(crate) fn get(
     parse(&bytes).context(url)
 }
 
-/// What is asked, as people write it.
-pub(crate) fn url(address: &str, path: &str, tls: Option<&Dialer>) -> String {
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    format!("{scheme}://{address}{path}")
+impl Access {
+    /// What is asked, as people write it.
+    pub(crate) fn url(&self, address: &str, path: &str) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}{path}")
+    }
 }
 
 fn ask<S: Read + Write>(

@@ -16,7 +16,12 @@ fn answering(bytes: &'static [u8]) -> String {
 }
 
 fn ask(bytes: &'static [u8]) -> anyhow::Result<Answer> {
-    get(&answering(bytes), "/status", Duration::from_secs(10), None)
+    get(
+        &answering(bytes),
+        "/status",
+        Duration::from_secs(10),
+        &Access::default(),
+    )
 }
 
 #[test]
@@ -40,6 +45,12 @@ fn nobody_there_is_told_with_the_address() {
         .local_addr()
         .unwrap()
         .to_string();
-    let error = get(&gone, "/status", Duration::from_secs(10), None).unwrap_err();
+    let error = get(
+        &gone,
+        "/status",
+        Duration::from_secs(10),
+        &Access::default(),
+    )
+    .unwrap_err();
     assert!(format!("{error:#}").contains(&gone), "{error:#}");
 }

@@ -245,7 +245,11 @@ impl Fields {
         match self.http {
             HttpListen::Off => Ok(None),
             HttpListen::At(address) => Ok(Some(address)),
-            HttpListen::Auto if has_users && !self.listen.ip().is_loopback() => Ok(None),
+            HttpListen::Auto
+                if has_users && !self.listen.ip().is_loopback() && self.http_tokens.is_empty() =>
+            {
+                Ok(None)
+            }
             HttpListen::Auto => {
                 let port = match self.listen.port() {
                     0 => 0,

@@ -22,6 +22,7 @@ mod partitions;
 mod process;
 mod shutdown;
 mod status;
+mod tokens;
 
 pub(crate) use authenticate::Authenticator;
 pub(crate) use catalog_file::CatalogFile;
@@ -31,11 +32,14 @@ pub(crate) use process::{memory_total, os};
 pub(crate) use shutdown::stopper;
 pub use shutdown::{Signals, Stopper};
 pub(crate) use status::{Opened, Phase, View};
+pub(crate) use tokens::Tokens;
+pub use tokens::TokensError;
 
 use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
 use crate::tls::Current;
+use axum::Router;
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_node::io::Ask;
@@ -72,6 +76,8 @@ pub(crate) struct Setup {
     pub(crate) http: Option<TcpListener>,
     /// What HTTP's connections go by.
     pub(crate) http_tls: Current<Arc<ServerConfig>>,
+    /// Whom HTTP answers.
+    pub(crate) http_tokens: Tokens,
     pub(crate) signals: Signals,
     /// Has certificates read again.
     pub(crate) reload: std_mpsc::Sender<()>,
@@ -137,6 +143,7 @@ async fn run(
     let Setup {
         http,
         http_tls,
+        http_tokens,
         signals,
         reload,
         mut stop,
@@ -153,7 +160,8 @@ async fn run(
         opened: OnceLock::new(),
         copies: copies_seen,
     });
-    let http = http.map(|listener| Http::start(listener, http_tls, Arc::clone(&view)));
+    let router = http::router(Arc::clone(&view), http_tokens);
+    let http = http.map(|listener| Http::start(listener, http_tls, router));
     if signals == Signals::Handle {
         tokio::task::spawn_local(shutdown::handle_signals(stop.stopper(), reload));
     }
@@ -360,7 +368,7 @@ struct Http {
 
 impl Http {
     /// Serves; without a thread for it, the node goes on all the same.
-    fn start(listener: TcpListener, tls: Current<Arc<ServerConfig>>, view: Arc<View>) -> Self {
+    fn start(listener: TcpListener, tls: Current<Arc<ServerConfig>>, router: Router) -> Self {
         let (end, ended) = oneshot::channel::<()>();
         let thread = crate::fatal::spawn("http".to_owned(), move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -369,7 +377,7 @@ impl Http {
             let served = runtime.and_then(|runtime| {
                 runtime.block_on(async {
                     let listener = tokio::net::TcpListener::from_std(listener)?;
-                    let served = axum::serve(HttpListener::new(listener, tls), http::router(view));
+                    let served = axum::serve(HttpListener::new(listener, tls), router);
                     tokio::select! {
                         served = served.into_future() => served,
                         _ = ended => Ok(()),

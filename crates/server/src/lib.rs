@@ -44,6 +44,6 @@ mod wake;
 
 pub use addresses::ListenAddresses;
 pub use cluster::ClusterError;
-pub use control::{Signals, Stopper};
+pub use control::{Signals, Stopper, TokensError};
 pub use fatal::EXIT_DISK;
 pub use node::{AddressUse, RunningNode, StartError};

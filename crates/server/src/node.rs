@@ -24,7 +24,7 @@ use crate::addresses::ListenAddresses;
 use crate::cluster::view::{ClusterView, MembershipState};
 use crate::cluster::{self, Hot, Timing};
 use crate::config::Config;
-use crate::control::{self, Control, Notices, Signals, Stopper};
+use crate::control::{self, Control, Notices, Signals, Stopper, Tokens};
 use crate::disk::IdleThread;
 use crate::listener::Reserved;
 use crate::random;
@@ -77,6 +77,7 @@ impl RunningNode {
         let setup = control::Setup {
             http: listen(ports.http, AddressUse::Http, addresses.http)?,
             http_tls: certificates.http,
+            http_tokens: Tokens::read(&config.http_tokens)?,
             signals,
             reload: reloader.waker(),
             stop,

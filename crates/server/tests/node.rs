@@ -72,8 +72,12 @@ impl Client {
 }
 
 fn http(address: Option<SocketAddr>, path: &str) -> (u16, String) {
+    http_with(address, path, "")
+}
+
+fn http_with(address: Option<SocketAddr>, path: &str, header: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address.expect("HTTP is on")).expect("connected");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");
@@ -409,4 +413,32 @@ fn damaged_value_is_reported_and_not_served_and_others_are() {
     assert_eq!(client.call("SET victim new"), "+OK");
     assert_eq!(client.call("GET victim"), "new");
     stop(node);
+}
+
+#[test]
+fn with_tokens_http_answers_probes_and_those_who_have_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let tokens = dir.path().join("tokens");
+    std::fs::write(&tokens, "an-old-token-of-ours\nthe-new-token-of-ours\n").expect("written");
+    let mut config = config(&dir.path().join("data"), 1);
+    config.fields.http_tokens = tokens.display().to_string();
+    let node = start(&config);
+    let address = node.addresses().http;
+    assert_eq!(http(address, "/livez").0, 200);
+    assert_ne!(http(address, "/readyz").0, 401);
+    for path in ["/", "/health", "/metrics", "/status", "/nowhere"] {
+        let (status, body) = http(address, path);
+        assert_eq!(status, 401, "{path}");
+        assert!(!body.contains("default"), "{body}");
+        let wrong = "Authorization: Bearer another-token-altogether\r\n";
+        assert_eq!(http_with(address, path, wrong).0, 401, "{path}");
+        for token in ["an-old-token-of-ours", "the-new-token-of-ours"] {
+            let header = format!("Authorization: Bearer {token}\r\n");
+            assert_ne!(http_with(address, path, &header).0, 401, "{path}");
+        }
+    }
+    stop(node);
+    std::fs::write(&tokens, "short\n").expect("written");
+    let refused = RunningNode::start(&config, Signals::Ignore);
+    assert!(matches!(refused, Err(StartError::Tokens(_))), "{refused:?}");
 }

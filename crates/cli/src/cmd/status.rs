@@ -5,10 +5,11 @@
 
 use crate::{
     exit::NOT_WHOLE,
+    http::Access,
     status::{collect, report::Report, text},
     tls::TlsArguments,
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -18,8 +19,12 @@ use std::{
 
 const HTTP_DEFAULT: &str = "127.0.0.1:7379";
 
+/// What is shown to nodes that ask for a token.
+const TOKEN: &str = "BRICKYARD_HTTP_TOKEN";
+
 const EXPLANATION: &str = "\
 The node that is asked names the others, and each is asked for its lease, version and bricks.
+BRICKYARD_HTTP_TOKEN has the token that they ask for, if they do (http_tokens).
 
 Exit codes:
   0  every partition is served and has all its copies, every node is up, nothing is damaged
@@ -62,13 +67,31 @@ pub(crate) struct Arguments {
     tls: TlsArguments,
 }
 
+impl Arguments {
+    fn access(&self) -> anyhow::Result<Access> {
+        Ok(Access {
+            tls: self.tls.dialer()?,
+            token: std::env::var(TOKEN).ok().map(token).transpose()?,
+        })
+    }
+}
+
+/// What can be sent in a header: a line end in it would be another header.
+fn token(text: String) -> anyhow::Result<String> {
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        bail!("{TOKEN} is no token; give one line of the nodes' http_tokens");
+    }
+    Ok(token.to_owned())
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.watch {
         watch(arguments)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let tls = arguments.tls.dialer()?;
-    let report = Report::new(&collect::snapshot(&arguments.http, tls.as_ref())?);
+    let access = arguments.access()?;
+    let report = Report::new(&collect::snapshot(&arguments.http, &access)?);
     let mut output = io::stdout().lock();
     if arguments.json {
         writeln!(output, "{}", serde_json::to_string_pretty(&report)?)?;
@@ -87,10 +110,10 @@ fn watch(arguments: &Arguments) -> anyhow::Result<()> {
     let pause = Duration::try_from_secs_f64(arguments.every.max(0.1))
         .context("--every: choose a number of seconds")?;
     let mut known = arguments.http.clone();
-    let tls = arguments.tls.dialer()?;
+    let access = arguments.access()?;
     let is_terminal = io::stdout().is_terminal();
     loop {
-        let text = match collect::snapshot(&known, tls.as_ref()) {
+        let text = match collect::snapshot(&known, &access) {
             Ok(snapshot) => {
                 let report = Report::new(&snapshot);
                 let others = report.nodes.iter().filter_map(|node| node.http.clone());

@@ -317,7 +317,8 @@ pub(crate) async fn serving(node: &Node) -> anyhow::Result<()> {
 /// Asks a node over HTTP.
 pub(crate) async fn ask(launch: &Launch, path: &'static str) -> anyhow::Result<http::Answer> {
     let address = launch.http_address();
-    spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT, None)).await?
+    spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT, &http::Access::default()))
+        .await?
 }
 
 /// Gives the default table the copies that are asked for, which are so many, and waits until they are there, and evenly.

@@ -3,9 +3,8 @@
 //! In:  HTTP addresses to begin with. Out: what each node said, or why it did not.
 
 use super::node_status::{Entry, NodeStatus};
-use crate::http;
+use crate::http::{self, Access};
 use anyhow::{Context, bail};
-use brickyard_tls::Dialer;
 use std::{collections::BTreeMap, thread, time::Duration};
 
 /// How long a node may take to answer. What it says is in its memory.
@@ -26,14 +25,11 @@ pub(crate) struct ClusterSnapshot {
 }
 
 /// Asks the first of these addresses that answers, and then every node that it names.
-pub(crate) fn snapshot(
-    addresses: &[String],
-    tls: Option<&Dialer>,
-) -> anyhow::Result<ClusterSnapshot> {
+pub(crate) fn snapshot(addresses: &[String], access: &Access) -> anyhow::Result<ClusterSnapshot> {
     let mut refusals = Vec::new();
     for address in addresses {
-        match ask(address, tls) {
-            Ok(node_status) => return Ok(snapshot_from(address, node_status, tls)),
+        match ask(address, access) {
+            Ok(node_status) => return Ok(snapshot_from(address, node_status, access)),
             Err(error) => refusals.push(format!("{error:#}")),
         }
     }
@@ -43,9 +39,12 @@ pub(crate) fn snapshot(
     )
 }
 
-fn ask(address: &str, tls: Option<&Dialer>) -> anyhow::Result<NodeStatus> {
-    let answer = http::get(address, "/status", ANSWER_LIMIT, tls)?;
-    let url = http::url(address, "/status", tls);
+fn ask(address: &str, access: &Access) -> anyhow::Result<NodeStatus> {
+    let answer = http::get(address, "/status", ANSWER_LIMIT, access)?;
+    let url = access.url(address, "/status");
+    if answer.status == 401 {
+        bail!("{url} asks for a token; give one of its http_tokens in BRICKYARD_HTTP_TOKEN");
+    }
     if answer.status != 200 {
         bail!("{url} answered {}", answer.status);
     }
@@ -53,7 +52,7 @@ fn ask(address: &str, tls: Option<&Dialer>) -> anyhow::Result<NodeStatus> {
         .with_context(|| format!("{url} is not what a node of this version says"))
 }
 
-fn snapshot_from(asked: &str, first: NodeStatus, tls: Option<&Dialer>) -> ClusterSnapshot {
+fn snapshot_from(asked: &str, first: NodeStatus, access: &Access) -> ClusterSnapshot {
     let me = first.membership.node;
     let others: Vec<&Entry> = first
         .nodes
@@ -68,7 +67,7 @@ fn snapshot_from(asked: &str, first: NodeStatus, tls: Option<&Dialer>) -> Cluste
                 .filter_map(|node| {
                     let address = join(&node.host, node.http_port?);
                     let answer =
-                        scope.spawn(move || ask(&address, tls).map_err(|it| format!("{it:#}")));
+                        scope.spawn(move || ask(&address, access).map_err(|it| format!("{it:#}")));
                     Some((node.node, answer))
                 })
                 .collect();

@@ -2,7 +2,8 @@
 
 use brickyard_e2e::client::Client;
 use brickyard_e2e::deadline::{PATIENCE, try_wait_for, wait_for};
-use brickyard_e2e::server::{Server, Setup};
+use brickyard_e2e::process::run;
+use brickyard_e2e::server::{Server, Setup, program};
 use brickyard_e2e::skip;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,9 +11,15 @@ use std::time::Duration;
 
 /// Status and body of a `GET`.
 fn get(port: u16, path: &str) -> (u16, String) {
+    get_with(port, path, "")
+}
+
+/// The same with a line of the head.
+fn get_with(port: u16, path: &str, line: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("HTTP is served");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{line}Connection: close\r\n\r\n");
     stream
         .write_all(request.as_bytes())
         .expect("the request is sent");
@@ -90,6 +97,56 @@ fn health_and_metrics_are_served() {
             "no name: {line}"
         );
     }
+}
+
+/// Who has none of the tokens learns from HTTP that the node lives and whether it serves, and nothing else.
+#[test]
+fn http_with_tokens_is_for_those_who_have_one() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), "an-old-token-of-ours\nthe-new-token-of-ours\n").expect("written");
+    let path = file.path().to_str().expect("a plain path");
+    let server = Setup::brickyard(1)
+        .arguments(&["--http-tokens", path])
+        .start();
+    let port = server.http_port();
+    assert_eq!(get(port, "/livez"), (200, "ok\n".to_owned()));
+    assert_eq!(get(port, "/readyz").0, 200);
+    let wrong = "Authorization: Bearer the-new-token-of-others\r\n";
+    let right = "Authorization: Bearer the-new-token-of-ours\r\n";
+    for path in ["/", "/health", "/metrics", "/status"] {
+        let refused = get(port, path);
+        assert_eq!(refused.0, 401, "{path}");
+        assert!(refused.1.starts_with("a token is needed"), "{}", refused.1);
+        assert_eq!(get_with(port, path, wrong), refused, "{path}");
+        assert_eq!(get_with(port, path, right).0, 200, "{path}");
+    }
+    // Not even which paths there are.
+    assert_eq!(get(port, "/nowhere").0, 401);
+    assert_eq!(get_with(port, "/nowhere", right).0, 404);
+
+    let address = format!("127.0.0.1:{port}");
+    let status = |token: Option<&str>| {
+        let mut command = program();
+        command
+            .args(["status", "--http", &address])
+            .env_remove("BRICKYARD_HTTP_TOKEN");
+        command.envs(token.map(|it| ("BRICKYARD_HTTP_TOKEN", it)));
+        run(&mut command, b"", PATIENCE).expect("status ends")
+    };
+    let finished = status(None);
+    assert!(!finished.status.success());
+    assert!(
+        finished.text().contains("BRICKYARD_HTTP_TOKEN"),
+        "{}",
+        finished.text()
+    );
+    let finished = status(Some("the-new-token-of-others"));
+    assert!(!finished.status.success());
+    // Such as `$(cat file)` of one with a line end too many.
+    wait_for("the status of a whole node", || {
+        let finished = status(Some("an-old-token-of-ours\n"));
+        finished.status.success().then_some(())
+    });
 }
 
 /// A stopping server finishes what it has begun, says so with its status, and keeps everything.

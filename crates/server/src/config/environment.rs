@@ -9,12 +9,13 @@ pub const CONFIG_VARIABLE: &str = "BRICKYARD_CONFIG";
 const PREFIX: &str = "BRICKYARD_";
 
 /// Variables of the client subcommands.
-const CLIENT_VARIABLES: [&str; 5] = [
+const CLIENT_VARIABLES: [&str; 6] = [
     "BRICKYARD_USER",
     "BRICKYARD_PASSWORD",
     "BRICKYARD_CA",
     "BRICKYARD_CERT",
     "BRICKYARD_CERT_KEY",
+    "BRICKYARD_HTTP_TOKEN",
 ];
 
 /// Splits variables into settings and names that start like ours and mean nothing.

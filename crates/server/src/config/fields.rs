@@ -114,6 +114,9 @@ fields! {
         http: HttpListen = HttpListen::Auto, "auto, off or host:port",
             "Health, metrics and status over HTTP, without a password. auto: listen's host, 1000 \
              ports above it, or off when users are configured and listen is not a loopback address.";
+        http_tokens: String = String::new(), "path",
+            "File with a token on each line. Whoever asks HTTP for metrics, health or status has to send one (`Authorization: Bearer \
+             TOKEN`); /livez and /readyz need none. Empty: nobody needs one.";
         advertise: String = String::new(), "host name or IP address",
             "What cluster clients are told to connect to. Empty: listen's address. Must be set when \
              listen is 0.0.0.0 or [::], which nobody can connect to.";

@@ -132,11 +132,12 @@ impl Checker<'_> {
             self.refuse("http", "the node port is the same", "choose another port");
         }
         // Status and metrics show names of tables and clients' counts, not keys or values.
-        if !http.ip().is_loopback() && fields.listen.ip().is_loopback() && !fields.insecure {
+        let is_open = fields.http_tokens.is_empty() && !fields.insecure;
+        if !http.ip().is_loopback() && fields.listen.ip().is_loopback() && is_open {
             self.refuse(
                 "http",
                 "it can be reached from outside while listen cannot, and it asks for no password",
-                "listen on 127.0.0.1, or accept it with insecure = true",
+                "listen on 127.0.0.1, ask for tokens (http_tokens), or accept it with insecure = true",
             );
         }
     }

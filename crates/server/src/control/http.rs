@@ -8,13 +8,17 @@
 //! | `/metrics` | OpenMetrics text for Prometheus |
 //! | `/status` | JSON: version, addresses, the cluster's nodes and leader, tables, partitions, bricks |
 //!
+//! With `http_tokens` all but the first two ask for a token: probes have none, and learn nothing else.
+//!
 //! Everything is answered from atomics and copies: no request here waits for a brick.
 
 use super::metrics;
 use super::status::{self, Phase, View};
+use super::tokens::{Tokens, require};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::sync::Arc;
@@ -23,14 +27,18 @@ use std::sync::Arc;
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The routes over what the node shows of itself.
-pub(crate) fn router(view: Arc<View>) -> Router {
-    Router::new()
+pub(crate) fn router(view: Arc<View>, tokens: Tokens) -> Router {
+    let guarded = Router::new()
         .route("/", get(index))
-        .route("/livez", get(async || "ok\n"))
-        .route("/readyz", get(ready))
         .route("/health", get(health))
         .route("/metrics", get(metrics_text))
         .route("/status", get(status_json))
+        .fallback(async || StatusCode::NOT_FOUND)
+        .layer(from_fn_with_state(Arc::new(tokens), require));
+    Router::new()
+        .route("/livez", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .merge(guarded)
         .with_state(view)
 }
 

@@ -150,7 +150,9 @@ impl LoopIo {
                 Token(token) => self.clients.on_edge(token as u32, event),
             }
         }
-        self.clients.end_late_handshakes(clock::now());
+        if self.clients.has_handshakes() {
+            self.clients.end_late_handshakes(clock::now());
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a node cannot start.
 
 use crate::cluster::ClusterError;
+use crate::control::TokensError;
 use brickyard_store::DataDirError;
 use std::fmt;
 use std::io;
@@ -22,6 +23,9 @@ pub enum StartError {
     /// Its certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] brickyard_tls::TlsError),
+    /// HTTP's tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
     /// The node can be in no cluster.
     #[error("{0}")]
     Cluster(String),

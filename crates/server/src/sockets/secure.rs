@@ -90,6 +90,11 @@ impl Sockets {
         }
     }
 
+    /// Whether somebody has begun a handshake a short time ago.
+    pub(crate) fn has_handshakes(&self) -> bool {
+        !self.handshakes.is_empty()
+    }
+
     /// Has the handshakes that take too long end; a receive tells it of each.
     pub(crate) fn end_late_handshakes(&mut self, now: Instant) {
         while let Some(&(until, id)) = self.handshakes.front().filter(|(until, _)| *until <= now) {
