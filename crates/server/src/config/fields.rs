@@ -112,7 +112,7 @@ fields! {
             "Port of brick 0; brick n has the n-th port after it. Cluster clients talk to these \
              directly. 0: the port after the node port.";
         http: HttpListen = HttpListen::Auto, "auto, off or host:port",
-            "Health, metrics and status over HTTP, without a password. auto: listen's host, 1000 \
+            "Health, metrics and status over HTTP, for everybody unless http_tokens is set. auto: listen's host, 1000 \
              ports above it, or off when users are configured and listen is not a loopback address.";
         http_tokens: String = String::new(), "path",
             "File with a token on each line. Whoever asks HTTP for metrics, health or status has to send one (`Authorization: Bearer \
