@@ -5,7 +5,7 @@
 //!
 //! One thing is watched at a time: the newest that was given when the one before came back. So nothing is noted for each
 //! record, and what is oldest is never more than two ticks older than what is watched. What comes back before the next tick
-//! took no time.
+//! took no time; so did all that came and went between two ticks.
 //!
 //! Invariants:
 //! - Time counts as far as ticks come: a loop that stood still, or got no time, does not blame others for that
@@ -36,6 +36,8 @@ const AVERAGE_OF: u32 = 4;
 pub(crate) struct Pace {
     /// What is watched, and for how long.
     awaited: Option<(u64, Duration)>,
+    /// What had come back by the last tick.
+    reached: u64,
     longest: Duration,
     average: Duration,
     /// How many waits in a row ended with an average above [`SLOW`].
@@ -55,8 +57,10 @@ impl Pace {
                 *waited += passed.min(TICK_MAX);
                 return;
             }
+            None if reached > self.reached => self.learn(Duration::ZERO),
             None => {}
         }
+        self.reached = reached;
         self.awaited = (given > reached).then_some((given, Duration::ZERO));
     }
 

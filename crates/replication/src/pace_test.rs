@@ -79,3 +79,21 @@ fn waits_are_slow_when_they_are_long_as_a_rule() {
     waits(&mut pace, 20, 1);
     assert!(!pace.is_slow());
 }
+
+/// An append that the loop makes itself has come back before any tick.
+#[test]
+fn what_comes_and_goes_between_two_ticks_is_not_slow() {
+    let mut pace = Pace::default();
+    waits(&mut pace, 20, 3);
+    assert!(pace.is_slow());
+    for done in 201..=220 {
+        pace.look(TICK, done, done);
+    }
+    assert!(!pace.is_slow());
+    // Nothing was done: nothing is learned of that.
+    waits(&mut pace, 20, 3);
+    for _ in 0..20 {
+        pace.look(TICK, 200, 200);
+    }
+    assert!(pace.is_slow());
+}

@@ -66,9 +66,9 @@ async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<CampaignResult> {
             round = round::run(&cluster, number, kind, draw, plan.patience) => round,
             _ = tokio::signal::ctrl_c() => break,
         };
-        let round = round.with_context(|| {
-            format!(
-                "round {number}, {}, seed {}; {}",
+        let round = round.map_err(|error| {
+            anyhow::anyhow!(
+                "round {number}, {}, seed {}: {error:#}; {}",
                 kind.title(),
                 plan.seed,
                 cluster.last_words()
