@@ -123,6 +123,7 @@ impl Brick {
         );
         let mut core = Core {
             id,
+            users: shared.users.with_accounts(catalog.accounts()),
             shared,
             now: Instant(0),
             unix: UnixMillis(0),

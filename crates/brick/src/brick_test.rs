@@ -507,6 +507,7 @@ fn all_rights_on_a_table_are_none_on_the_node() {
         password_hashes: Vec::new(),
         grants: vec![grant],
         table: None,
+        acl: crate::acl::Acl::unrestricted(),
     };
     let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
     let client = node.connect(0, Port::Node);
@@ -538,6 +539,7 @@ fn stranger_must_log_in_and_a_user_may_do_what_was_granted() {
             },
         )],
         table: None,
+        acl: crate::acl::Acl::unrestricted(),
     };
     let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
     let client = node.connect(0, Port::Node);
@@ -667,6 +669,7 @@ fn what_a_user_may_not_administer_is_told_of_too() {
         password_hashes: Vec::new(),
         grants: vec![grant],
         table: None,
+        acl: crate::acl::Acl::unrestricted(),
     };
     let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
     let client = node.connect(0, Port::Node);

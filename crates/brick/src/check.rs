@@ -2,8 +2,10 @@
 //!
 //! The order of the checks is Redis's, so that a request with several faults gets the same error.
 
+use crate::acl::Lacking;
+use crate::acl_log::Denied;
 use crate::connection::Connection;
-use crate::users::Rights;
+use crate::users::{Rights, User};
 use brickyard_command::{Args, ErrorReply, Spec, resolve, table::flag};
 
 /// What is wrong with a request whatever its command does.
@@ -26,8 +28,8 @@ pub(crate) fn check(
         return Err(ErrorReply::constant("NOAUTH Authentication required."));
     };
     // All rights on a table are none on the node.
-    if connection.session.rights != Rights::ALL || spec.has(flag::ADMIN) {
-        check_rights(connection, spec)?;
+    if !connection.session.granted.is_free || spec.has(flag::ADMIN) {
+        check_rights(connection, spec, *args)?;
     }
     if connection.session.multi.queue.is_some() && spec.has(flag::NO_MULTI) {
         return Err(ErrorReply::constant(
@@ -37,32 +39,64 @@ pub(crate) fn check(
     Ok(spec)
 }
 
-/// Rights on the connection's table; on the node, for commands that are about it. What TABLE does to
-/// other tables is checked when their names are known (`session::tables`).
-fn check_rights(connection: &Connection, spec: &Spec) -> Result<(), ErrorReply> {
+/// Refuses what the user may not do, and leaves a note of it for the log.
+#[inline(never)]
+fn check_rights(
+    connection: &mut Connection,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Result<(), ErrorReply> {
+    let session = &connection.session;
+    let Some(user) = &session.user else {
+        return Err(ErrorReply::constant("NOAUTH Authentication required."));
+    };
+    let Some(lacking) = lacking(user, session.granted.rights, spec, args) else {
+        return Ok(());
+    };
+    let is_queueing = session.multi.queue.is_some();
+    let (reason, object) = match &lacking {
+        Lacking::Command(name) => ("command", name.as_bytes().to_vec()),
+        Lacking::Key(key) => ("key", key.clone()),
+        Lacking::Table(name) => ("table", name.as_bytes().to_vec()),
+    };
+    let error = lacking.error(&user.name);
+    connection.session.denied = Some(Denied {
+        reason,
+        context: if is_queueing { "multi" } else { "toplevel" },
+        object,
+        user: user.name.clone(),
+        client: connection.accepted.peer.clone(),
+    });
+    Err(error)
+}
+
+/// Whether a command that was queued may still run: its user may have changed since.
+pub(crate) fn recheck(
+    connection: &mut Connection,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Result<(), ErrorReply> {
+    if !connection.session.granted.is_free || spec.has(flag::ADMIN) {
+        check_rights(connection, spec, args)?;
+    }
+    Ok(())
+}
+
+/// What a user lacks: the command, a key, or rights on the connection's table; on the node, for commands that are about it. What
+/// TABLE does to other tables is checked when their names are known (`session::tables`).
+fn lacking(user: &User, rights: Rights, spec: &'static Spec, args: Args<'_>) -> Option<Lacking> {
+    let lacking = user.acl.lacking(spec, args);
+    if lacking.is_some() {
+        return lacking;
+    }
     let is_of_tables = spec.name.starts_with("table");
     let needs_node = spec.has(flag::ADMIN) && !is_of_tables;
-    let administers = connection
-        .session
-        .user
-        .as_ref()
-        .is_some_and(|user| user.administers_node());
     let wanted = Rights {
         read: spec.has(flag::READONLY),
         write: spec.has(flag::WRITE),
         admin: false,
     };
-    let is_granted = connection.session.rights.covers(wanted) && (administers || !needs_node);
-    if is_granted || is_of_tables || spec.has(flag::NO_AUTH) {
-        return Ok(());
-    }
-    let user = connection
-        .session
-        .user
-        .as_ref()
-        .map_or("default", |user| user.name.as_str());
-    Err(ErrorReply::new(format!(
-        "NOPERM User {user} has no permissions to run the '{}' command on this table",
-        spec.name
-    )))
+    let is_granted = rights.covers(wanted) && (user.administers_node() || !needs_node);
+    let may = is_granted || is_of_tables || spec.has(flag::NO_AUTH);
+    (!may).then_some(Lacking::Table(spec.name))
 }

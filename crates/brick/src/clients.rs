@@ -20,6 +20,7 @@ mod user;
 
 pub(crate) use memory::Evicted;
 pub(crate) use reply::wants_reply;
+use user::reenter_user;
 pub(crate) use user::{database_of, enter_user};
 
 use crate::accepted::{Accepted, ConnectionId};
@@ -134,7 +135,7 @@ impl Clients {
         let id = ConnectionId(entry.key() as u32);
         let table = core.tables.index_named("default").unwrap_or(0);
         let mut connection = Connection::new(id, accepted, shared, table, core.now, core.unix);
-        if let Some(user) = connection.session.user.clone() {
+        if let Some(user) = core.users.anonymous().cloned() {
             enter_user(core, &mut connection, user);
         }
         entry.insert(connection);
@@ -156,6 +157,28 @@ impl Clients {
             } else {
                 // It waits, or it sends faster than it is served.
                 self.pause(id);
+            }
+        }
+    }
+
+    /// There are other users, or they may do other things: what connections may do is worked out anew, and those of users that
+    /// are off or gone end.
+    pub(crate) fn change_users(&mut self, core: &Core) {
+        let mut ended = Vec::new();
+        for (_, connection) in &mut self.connections {
+            let Some(user) = connection.session.user.clone() else {
+                continue;
+            };
+            match core.users.find_on(&user.name) {
+                Some(now) => reenter_user(core, connection, now),
+                None => ended.push((connection.id, connection.blocked)),
+            }
+        }
+        for (id, blocked) in ended {
+            // Who has just put an end to itself is told so.
+            match blocked {
+                Some(Blocked::Control(_)) => self.close(id),
+                _ => self.on_broken(id),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! One client: what it sent, what it is to get, and who it is.
 
 use crate::accepted::{Accepted, ConnectionId};
+use crate::acl_log::Denied;
 use crate::gather::{Gather, Holding};
 use crate::input::Input;
 use crate::output::{Lost, Output, PlaceholderId};
@@ -38,6 +39,15 @@ pub(crate) enum Blocked {
     },
 }
 
+/// What a user may do where its connection is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Granted {
+    /// On the connection's table.
+    pub(crate) rights: Rights,
+    /// Every right there, every command, every key: there is nothing to check.
+    pub(crate) is_free: bool,
+}
+
 /// What a command sees of its client.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -47,7 +57,9 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     /// Index of its table, and what its user may do there.
     pub(crate) table: usize,
-    pub(crate) rights: Rights,
+    pub(crate) granted: Granted,
+    /// What was refused to its user just now, for the log.
+    pub(crate) denied: Option<Denied>,
     pub(crate) database: u16,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) is_readonly: bool,
@@ -59,6 +71,21 @@ pub(crate) struct Session {
     pub(crate) last_command: &'static str,
     /// Commands executed.
     pub(crate) commands: u64,
+}
+
+impl Session {
+    /// What its user may do in its table.
+    pub(crate) fn grant(&mut self, rights: Rights) {
+        let may_all = self.user.as_ref().is_some_and(|user| user.acl.may_all());
+        self.granted = Granted {
+            rights,
+            is_free: may_all && rights == Rights::ALL,
+        };
+        assert!(
+            self.user.is_some() || !self.granted.is_free,
+            "a stranger may do everything"
+        );
+    }
 }
 
 /// How the connection comes to its end.
@@ -160,7 +187,8 @@ impl Connection {
                 names: ClientNames::default(),
                 protocol: Protocol::Resp2,
                 table,
-                rights: Rights::default(),
+                granted: Granted::default(),
+                denied: None,
                 database: 0,
                 reply_mode: ReplyMode::On,
                 is_readonly: false,
@@ -176,7 +204,7 @@ impl Connection {
             marks: Marks::default(),
             bytes_out: 0,
         };
-        connection.set_user(shared.users.anonymous().cloned(), shared);
+        connection.set_user(None, shared);
         connection
     }
 

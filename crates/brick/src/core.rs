@@ -23,6 +23,7 @@ use crate::shared::Shared;
 use crate::staging::Staging;
 use crate::stats::Stats;
 use crate::tables::{TableState, Tables};
+use crate::users::Users;
 use crate::watch::NegativeVersions;
 use brickyard_routing::{Location, Member};
 use brickyard_table::LocalPartition;
@@ -36,6 +37,8 @@ use std::sync::Arc;
 pub(crate) struct Core {
     pub(crate) id: BrickId,
     pub(crate) shared: Arc<Shared>,
+    /// The node's users as the newest catalog has them.
+    pub(crate) users: Users,
     pub(crate) now: Instant,
     pub(crate) unix: UnixMillis,
     pub(crate) tables: Tables,

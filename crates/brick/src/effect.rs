@@ -8,7 +8,7 @@ use crate::forward::Forward;
 use crate::log_chunk::LogChunk;
 use crate::session::audit::AuditRecord;
 use brickyard_metadata::{
-    Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small,
+    AccountRule, Applied, BrickLoad, Catalog, CatalogVersion, Change, Refusal, Rest, Small,
 };
 use brickyard_replication::{LinkId, ReplicaSummary};
 use brickyard_routing::Replica;
@@ -73,6 +73,17 @@ pub struct ColdRead {
     pub value_len: u32,
 }
 
+/// A rule of `ACL SETUSER`, with passwords as they were sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetRule {
+    /// Without a password.
+    Rule(AccountRule),
+    /// `>password`
+    AddPassword(Vec<u8>),
+    /// `<password`
+    RemovePassword(Vec<u8>),
+}
+
 /// What only the control thread may do.
 #[derive(Debug, Clone)]
 pub enum ControlRequest {
@@ -84,6 +95,24 @@ pub enum ControlRequest {
         user: String,
         /// The password as sent.
         password: Vec<u8>,
+        /// Hashes of those that are accepted; none for a user that is not there.
+        hashes: Vec<String>,
+    },
+    /// Change a user once the passwords among its rules are hashed, which is slow on purpose too.
+    SetAccount {
+        /// The user's name.
+        name: String,
+        /// What comes first if there is no user of that name.
+        initial: Vec<AccountRule>,
+        /// What comes next.
+        rules: Vec<SetRule>,
+        /// Hashes of the passwords that it has.
+        hashes: Vec<String>,
+    },
+    /// Draw so many random bits for a password.
+    GeneratePassword {
+        /// How many; a digit has four.
+        bits: u32,
     },
     /// Stop the node; with `save` after a checkpoint of every brick.
     Shutdown,
@@ -149,6 +178,8 @@ pub enum ControlReply {
     Failed(String),
     /// Whether the password is right.
     Authenticated(bool),
+    /// The password that was made.
+    Generated(String),
 }
 
 /// Something that happened outside.

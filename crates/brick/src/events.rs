@@ -152,9 +152,21 @@ impl Brick {
 
     /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
     fn on_catalog(&mut self, catalog: Arc<Catalog>) {
+        self.change_users(&catalog);
         self.core.tables.wait_for(catalog);
         self.core.moves.pending_splits.look_ahead(&self.core.tables);
         self.adopt_waiting();
+    }
+
+    /// Users count from the moment at which they are known: whoever lost a right does not keep it until some record is written.
+    fn change_users(&mut self, catalog: &Catalog) {
+        let before = self.core.users.clone();
+        let users = self.core.shared.users.with_accounts(catalog.accounts());
+        if users == before {
+            return;
+        }
+        self.core.users = users;
+        self.clients.change_users(&self.core);
     }
 
     pub(crate) fn adopt_waiting(&mut self) {

@@ -133,6 +133,7 @@ impl Brick {
                 self.on_error(id);
             }
             Err(error) => {
+                self.note_denied(id);
                 self.tell_of_refused(id, args, &error);
                 self.refuse(id, spec, &error);
             }
@@ -188,7 +189,21 @@ impl Brick {
             Ok(Asked::Command(inner, args, attempt)) => {
                 self.execute_keyed(id, inner, None, &args, Some(attempt));
             }
-            Err(error) => self.refuse(id, Some(spec), &error),
+            Err(error) => {
+                self.note_denied(id);
+                self.refuse(id, Some(spec), &error);
+            }
+        }
+    }
+
+    /// Puts what was refused to a user into the log, if anything was.
+    pub(crate) fn note_denied(&mut self, id: ConnectionId) {
+        let denied = self
+            .clients
+            .get_mut(id)
+            .and_then(|it| it.session.denied.take());
+        if let Some(denied) = denied {
+            self.meter.acl_log.note(denied, self.core.unix);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::accepted::{Accepted, Port};
 use crate::append::{Append, BatchId};
-use crate::effect::{ControlReply, ControlRequest, Effect, Event};
+use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
 use crate::session::audit::AuditRecord;
 use crate::settings::Settings;
@@ -13,7 +13,8 @@ use crate::stats::Stats;
 use crate::users::{User, Users};
 use crate::{Brick, BrickConfig, ConnectionId, LogRecord, LogReplay};
 use brickyard_metadata::{
-    Addresses, Catalog, ClusterId, Genesis, Machine, NodeKey, Registration, Roles,
+    AccountRule, Addresses, Catalog, Change, ClusterId, Genesis, Machine, NodeKey, Registration,
+    Roles,
 };
 use brickyard_routing::NodeId;
 use brickyard_types::record;
@@ -124,6 +125,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         },
         settings: Settings::default(),
         users: Users::new(users),
+        keeps_users: Ok(()),
         stats: (0..bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
         counters: NodeCounters::new(UnixMillis(0)),
@@ -397,8 +399,30 @@ impl Node {
                 }
                 Err(refusal) => ControlReply::Refused(refusal),
             },
-            ControlRequest::Authenticate { password, .. } => {
-                ControlReply::Authenticated(password == b"right")
+            ControlRequest::Authenticate {
+                password, hashes, ..
+            } => ControlReply::Authenticated(password == b"right" && !hashes.is_empty()),
+            ControlRequest::SetAccount {
+                name,
+                initial,
+                rules,
+                ..
+            } => {
+                let hash = |it: &[u8]| format!("$argon2${}", String::from_utf8_lossy(it));
+                let rules = rules.into_iter().map(|rule| match rule {
+                    SetRule::Rule(rule) => rule,
+                    SetRule::AddPassword(it) => AccountRule::AddHash(hash(&it)),
+                    SetRule::RemovePassword(it) => AccountRule::RemoveHash(hash(&it)),
+                });
+                let rules = rules.collect();
+                self.control(ControlRequest::Change(Change::SetAccount {
+                    name,
+                    initial,
+                    rules,
+                }))
+            }
+            ControlRequest::GeneratePassword { bits } => {
+                ControlReply::Generated("a".repeat(bits.div_ceil(4) as usize))
             }
             ControlRequest::Shutdown
             | ControlRequest::Promote { .. }

@@ -15,6 +15,8 @@
 //! (`brickyard-table`), files, sockets, threads and clocks (`brickyard-server`).
 
 mod accepted;
+pub mod acl;
+mod acl_log;
 mod append;
 mod baselines;
 mod batch;
@@ -99,7 +101,7 @@ pub use accepted::{Accepted, ConnectionId, Port};
 pub use append::{Append, BatchId};
 pub use brick::{Brick, BrickConfig};
 pub use brickyard_replication::{Direction, LinkId, ReplicaSummary, Role};
-pub use effect::{ColdRead, ControlReply, ControlRequest, Effect, Event};
+pub use effect::{ColdRead, ControlReply, ControlRequest, Effect, Event, SetRule};
 pub use forward::Forward;
 pub use inspect::{Content, Inspection, LogUse, PartitionStatus};
 pub use log_chunk::LogChunk;

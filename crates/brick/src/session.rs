@@ -6,11 +6,13 @@
 //! A command is a function of the components that it may change. It writes its reply, or refuses with an error, and says what is
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
-//! The files: `login` (HELLO, AUTH, SELECT, RESET), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
+//! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
+mod account_rules;
+mod acl;
 pub(crate) mod audit;
 pub(crate) mod calls;
 mod client;
@@ -80,6 +82,7 @@ impl Brick {
             self.do_rest(id, next, audited)
         });
         if let Err(error) = outcome {
+            self.note_denied(id);
             self.tell(audited.map(|it| it.with_reply(&error_line(&error))));
             self.refuse(id, Some(spec), &error);
         }
@@ -153,6 +156,9 @@ impl Brick {
                 };
                 let text = info.render(args);
                 clients.reply(id, |reply| reply.verbatim("txt", text.as_bytes()));
+            }
+            _ if spec.name.starts_with("acl") => {
+                return acl::acl(core, clients, &mut meter.acl_log, id, spec, args);
             }
             _ if spec.name.starts_with("client") => {
                 return client::client(core, clients, id, spec, args);
@@ -244,6 +250,7 @@ impl Brick {
         let bytes = match on_answer(&self.core, connection, reply, then) {
             Ok(bytes) => bytes,
             Err(error) => {
+                self.note_denied(token.connection);
                 if is_of_table {
                     // Some clients go on after an error and would write into another table.
                     self.clients.close(token.connection);
@@ -470,6 +477,10 @@ fn on_answer(
         }
         (ControlReply::Changed(_), Then::Use { table, database }) => {
             login::use_table(core, connection, &table, database).map(|()| b"+OK\r\n".to_vec())
+        }
+        (ControlReply::Changed(_), Then::Count(count)) => Ok(format!(":{count}\r\n").into_bytes()),
+        (ControlReply::Generated(password), _) => {
+            Ok(format!("${}\r\n{password}\r\n", password.len()).into_bytes())
         }
         (ControlReply::Changed(_), _) => Ok(b"+OK\r\n".to_vec()),
         (ControlReply::Refused(refusal), _) => Err(ErrorReply::new(format!("ERR {refusal}"))),

@@ -119,8 +119,10 @@ pub struct Shared {
     pub limits: NodeLimits,
     /// Settings that may change while the node runs.
     pub settings: Settings,
-    /// Who may do what.
+    /// Who may do what, as the configuration file has it.
     pub users: Users,
+    /// Whether users may be made by `ACL`, or why not.
+    pub keeps_users: Result<(), String>,
     /// Statistics, one a brick; each is written by its brick alone.
     pub stats: Vec<Stats>,
     /// Figures of the whole process, refreshed about once a second by the control thread.

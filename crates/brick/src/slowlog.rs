@@ -122,6 +122,8 @@ fn first_secret(spec: Option<&Spec>, args: &Args<'_>) -> usize {
             .from(0)
             .position(|argument| argument.eq_ignore_ascii_case(b"auth"))
             .map_or(usize::MAX, |at| at + 1),
+        // All rules: a password that is misspelt as another rule is one still.
+        Some(CommandId::Acl) => 2,
         _ => usize::MAX,
     }
 }

@@ -1,6 +1,8 @@
 //! Who may do what: users, their rights and the table each starts in.
 
-use std::collections::BTreeMap;
+use crate::acl::Acl;
+use brickyard_metadata::{Account, Accounts};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a user may do to a table.
@@ -52,6 +54,8 @@ pub struct User {
     pub grants: Vec<Grant>,
     /// The table that the user's connections start in; `None`: `default`.
     pub table: Option<String>,
+    /// Which commands it may run, on which keys.
+    pub acl: Acl,
 }
 
 impl User {
@@ -66,7 +70,33 @@ impl User {
                 rights: Rights::ALL,
             }],
             table: None,
+            acl: Acl::unrestricted(),
         }
+    }
+
+    /// A user that the cluster keeps.
+    fn kept(name: &str, account: &Account) -> Self {
+        let grants = account.tables.iter().map(|it| Grant {
+            tables: it.tables.clone(),
+            rights: Rights {
+                read: it.read,
+                write: it.write,
+                admin: it.admin,
+            },
+        });
+        Self {
+            name: name.to_owned(),
+            password_hashes: account.password_hashes.clone(),
+            grants: grants.collect(),
+            table: None,
+            acl: Acl::of(account),
+        }
+    }
+
+    /// Whether it is let in whatever it gives for a password.
+    #[must_use]
+    pub const fn needs_no_password(&self) -> bool {
+        self.password_hashes.is_empty() && !self.acl.needs_password
     }
 
     /// Whether the user may run commands that are about the whole node: an administrator of every
@@ -93,16 +123,18 @@ impl User {
     }
 }
 
-/// All users of a node.
-#[derive(Clone, Debug, Default)]
+/// All users of a node: those of its configuration file, and beside them those that the cluster keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users {
     by_name: BTreeMap<String, Arc<User>>,
+    in_file: BTreeSet<String>,
 }
 
 impl Users {
     /// These users; with none, `default` may do everything without a password.
     #[must_use]
     pub fn new(users: Vec<User>) -> Self {
+        let in_file = users.iter().map(|user| user.name.clone()).collect();
         let users = if users.is_empty() {
             vec![User::unrestricted()]
         } else {
@@ -112,7 +144,37 @@ impl Users {
             .into_iter()
             .map(|user| (user.name.clone(), Arc::new(user)))
             .collect();
-        Self { by_name }
+        Self { by_name, in_file }
+    }
+
+    /// These, and those that the cluster keeps under other names. `default` of a node without users is changed by the cluster's.
+    #[must_use]
+    pub fn with_accounts(&self, accounts: &Accounts) -> Self {
+        let mut users = self.clone();
+        for (name, account) in accounts.iter() {
+            if !self.in_file.contains(name) {
+                let user = Arc::new(User::kept(name, account));
+                users.by_name.insert(name.to_owned(), user);
+            }
+        }
+        users
+    }
+
+    /// Whether the configuration file has that user.
+    #[must_use]
+    pub fn is_in_file(&self, name: &str) -> bool {
+        self.in_file.contains(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<User>> {
+        self.by_name.values()
+    }
+
+    /// The user of that name, if it may log in.
+    #[must_use]
+    pub fn find_on(&self, name: &str) -> Option<&Arc<User>> {
+        self.find(name).filter(|user| user.acl.is_on)
     }
 
     /// The user of that name.
@@ -124,9 +186,8 @@ impl Users {
     /// Whom a new connection acts for before `AUTH`: `default`, if that needs no password.
     #[must_use]
     pub fn anonymous(&self) -> Option<&Arc<User>> {
-        self.by_name
-            .get("default")
-            .filter(|user| user.password_hashes.is_empty())
+        self.find_on("default")
+            .filter(|user| user.needs_no_password())
     }
 }
 

@@ -36,6 +36,7 @@
 //!
 //! Because an error is text: bytes of a quoted argument that are no UTF-8 are shown as U+FFFD.
 
+mod acl;
 mod append;
 mod args;
 mod bit;
@@ -66,6 +67,7 @@ pub mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use acl::{CATEGORIES, CommandSet, KeyUse, UnknownCommand, command_of, keys_used, of_category};
 pub use args::{Args, OwnedArgs};
 pub use describe::{describe, help};
 pub use error::{ErrorReply, Failure};

@@ -11,6 +11,7 @@
 //!
 //! Not here: what `COMMAND` replies (`describe`), what commands do (the crate's other files).
 
+mod acl;
 mod bits;
 mod cluster;
 mod connection;
@@ -34,7 +35,7 @@ pub use key_spec::KeySpec;
 pub use lookup::{lookup, lookup_full, lookup_subcommand};
 pub use spec::Spec;
 
-const FAMILIES: [&[Spec]; 9] = [
+const FAMILIES: [&[Spec]; 10] = [
     strings::COMMANDS,
     bits::COMMANDS,
     keys::COMMANDS,
@@ -44,6 +45,7 @@ const FAMILIES: [&[Spec]; 9] = [
     cluster::COMMANDS,
     tables::COMMANDS,
     nodes::COMMANDS,
+    acl::COMMANDS,
 ];
 
 const COUNT: usize = {

@@ -59,6 +59,7 @@ impl Catalog {
             transitions,
             parents,
             extra_copies,
+            accounts,
             is_paused,
             ..
         } = self;
@@ -99,6 +100,12 @@ impl Catalog {
             }
             Change::SetExtras(extras) => Ok(extra_copies.set(tables, &extras)),
             Change::Decide(decisions) => Ok(self.decide(&decisions, next)),
+            Change::SetAccount {
+                name,
+                initial,
+                rules,
+            } => accounts.set(name, initial, rules),
+            Change::DropAccounts { names } => Ok(accounts.drop(&names)),
             Change::Recover(_) => Err(Refusal::NotDecided),
         }
     }

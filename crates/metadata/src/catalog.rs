@@ -6,10 +6,11 @@
 //! ```text
 //! apply: changes          plan: where partitions should be        stored: bytes
 //!   register  orders  definition  offline  view_change  sizing  split  merge      what one change does
-//!     nodes  tables  transitions  parents  extra_copies  last_outcome  ids        the components
+//!     nodes  tables  transitions  parents  extra_copies  last_outcome  ids  accounts        the components
 //! ```
 
 use crate::{
+    accounts::Accounts,
     change::Change,
     extra_copies::ExtraCopies,
     ids::Ids,
@@ -60,6 +61,9 @@ pub struct Catalog {
     pub(crate) transitions: Transitions,
     pub(crate) parents: Parents,
     pub(crate) extra_copies: ExtraCopies,
+    /// Stored behind the others, where there are any (`stored`).
+    #[serde(skip)]
+    pub(crate) accounts: Accounts,
 }
 
 impl Catalog {
@@ -79,6 +83,7 @@ impl Catalog {
             transitions: Transitions::default(),
             parents: Parents::default(),
             extra_copies: ExtraCopies::default(),
+            accounts: Accounts::default(),
         };
         catalog.apply(Change::Register(genesis.node))?;
         let layout = Layout {
@@ -109,6 +114,12 @@ impl Catalog {
     #[must_use]
     pub const fn cluster(&self) -> ClusterId {
         self.cluster
+    }
+
+    /// The users that the cluster keeps.
+    #[must_use]
+    pub const fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     /// Whether an operator wants no moves to be begun.

@@ -4,6 +4,7 @@
 //! node that proposes it draws them once, and every node that applies it gets the same state.
 
 use crate::{
+    account::AccountRule,
     extra_copies::Extra,
     merge::Rest,
     node::{NodeAlteration, Registration},
@@ -107,6 +108,20 @@ pub enum Change {
     BringOnline {
         /// Which table.
         name: String,
+    },
+    /// Make a user, or change one.
+    SetAccount {
+        /// Its name.
+        name: String,
+        /// What comes first if there is none of that name: a new user is another one where `default` has not been changed yet.
+        initial: Vec<AccountRule>,
+        /// What comes next, in this order.
+        rules: Vec<AccountRule>,
+    },
+    /// Remove users.
+    DropAccounts {
+        /// Their names; of some there may be none.
+        names: Vec<String>,
     },
 }
 

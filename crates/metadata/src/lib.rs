@@ -17,6 +17,8 @@
 //! Not here: agreeing on the order of changes (one node decides alone; a Raft log will), writing
 //! the stored form to a disk (`server`).
 
+mod account;
+mod accounts;
 mod applied;
 mod apply;
 mod catalog;
@@ -56,6 +58,8 @@ mod transitions;
 mod version;
 mod view_change;
 
+pub use account::{Account, AccountRule, KeyPattern, TableGrant};
+pub use accounts::Accounts;
 pub use applied::{Applied, Registered, StaleAt};
 pub use brickyard_types::NodeKey;
 pub use catalog::{Catalog, Genesis};

@@ -17,6 +17,26 @@ pub enum Refusal {
         /// The name, shortened and escaped.
         name: String,
     },
+    /// The name cannot be a user's.
+    #[error("user name '{name}' is not 1 to 128 bytes without spaces")]
+    BadAccountName {
+        /// The name, shortened and escaped.
+        name: String,
+    },
+    /// A rule of a user cannot be carried out.
+    #[error("Error in ACL SETUSER of '{name}': {why}")]
+    BadAccount {
+        /// The user.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// There are as many users as there may be.
+    #[error("users: there are {most} already, the most possible; delete one with ACL DELUSER")]
+    TooManyAccounts {
+        /// So many.
+        most: usize,
+    },
     /// Only a leader knows what a recovery comes to.
     #[error("a recovery is decided by the leader of the control plane; say it again")]
     NotDecided,

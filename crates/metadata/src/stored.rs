@@ -5,11 +5,12 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format; 1
+//!  8  u32     version    of the format: 1, or 2 with users
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
-//! 20  body               `postcard` of the fields of [`Catalog`], in their order
+//! 20  body               `postcard` of the fields of [`Catalog`], in their order; in format 2 the users follow
 //! ```
+//! A catalog without users is written as it was before there could be any, and so that a program which knows of none reads it.
 //!
 //! Invariants:
 //! - Equal catalogs have equal bytes, and a catalog has no other bytes.
@@ -23,8 +24,11 @@ use thiserror::Error;
 const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
-/// The format of catalogs; no other one is read.
-pub const FORMAT_VERSION: u32 = 1;
+/// The format of catalogs with users; one without is in [`FORMAT_PLAIN`]. No other one is read.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The format of catalogs without users.
+const FORMAT_PLAIN: u32 = 1;
 
 /// Why bytes are not a catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -38,7 +42,7 @@ pub enum StoredError {
     Magic,
     /// A program that writes another format wrote them.
     #[error(
-        "the catalog is in format {found}, and this program reads format {FORMAT_VERSION} alone; use the program that wrote it"
+        "the catalog is in format {found}, and this program reads {FORMAT_PLAIN} and {FORMAT_VERSION}; use the program that wrote it"
     )]
     Format {
         /// Their format.
@@ -79,12 +83,17 @@ impl Catalog {
     /// If the catalog takes more than 4 GiB (it cannot: tables and partitions are bounded).
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let body =
-            postcard::to_allocvec(self).expect("a catalog has nothing that cannot be written");
+        let mut body = written(self);
+        let format = if self.accounts.is_empty() {
+            FORMAT_PLAIN
+        } else {
+            body.extend(written(&self.accounts));
+            FORMAT_VERSION
+        };
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&format.to_le_bytes());
         bytes.extend_from_slice(&body_len.to_le_bytes());
         let crc = checksum(&bytes, &body);
         bytes.extend_from_slice(&crc.to_le_bytes());
@@ -111,7 +120,7 @@ impl Catalog {
         };
         // The version comes first: another format may keep its checksum elsewhere.
         let found = field(8);
-        if found != FORMAT_VERSION {
+        if found != FORMAT_PLAIN && found != FORMAT_VERSION {
             return Err(StoredError::Format { found });
         }
         let expected_len = HEADER_BYTES + field(12) as usize;
@@ -125,7 +134,11 @@ impl Catalog {
         if got != expected {
             return Err(StoredError::Checksum { expected, got });
         }
-        let (catalog, rest) = postcard::take_from_bytes::<Self>(body).map_err(unreadable)?;
+        let (mut catalog, mut rest) =
+            postcard::take_from_bytes::<Self>(body).map_err(unreadable)?;
+        if found == FORMAT_VERSION {
+            (catalog.accounts, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
+        }
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());
             return Err(contradiction(what));
@@ -148,8 +161,13 @@ impl Catalog {
             .check(&self.nodes, &self.ids, self.version, &mut met)?;
         self.transitions.check(&self.tables, &self.ids, &mut met)?;
         self.parents.check(&self.tables, &self.ids, &mut met)?;
-        self.extra_copies.check(&self.tables)
+        self.extra_copies.check(&self.tables)?;
+        self.accounts.check()
     }
+}
+
+fn written(part: &impl serde::Serialize) -> Vec<u8> {
+    postcard::to_allocvec(part).expect("a catalog has nothing that cannot be written")
 }
 
 fn checksum(header: &[u8], body: &[u8]) -> u32 {

@@ -509,6 +509,8 @@ impl ClusterMember {
             }
             ControlRequest::Change(_)
             | ControlRequest::Authenticate { .. }
+            | ControlRequest::SetAccount { .. }
+            | ControlRequest::GeneratePassword { .. }
             | ControlRequest::Shutdown => Vec::new(),
         };
         for message in messages {

@@ -57,7 +57,7 @@ impl Pace {
                 *waited += passed.min(TICK_MAX);
                 return;
             }
-            None if reached > self.reached => self.learn(Duration::ZERO),
+            None if self.reached < reached && reached == given => self.learn(Duration::ZERO),
             None => {}
         }
         self.reached = reached;

@@ -38,10 +38,11 @@ pub use tokens::TokensError;
 use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
+use crate::random;
 use crate::tls::Current;
 use axum::Router;
 use brickyard_brick::{ControlReply, ControlRequest};
-use brickyard_metadata::{Catalog, TableEntry};
+use brickyard_metadata::{Catalog, Change, TableEntry};
 use brickyard_node::io::Ask;
 use brickyard_node::{ChangeOrigin, ToBrick};
 use brickyard_tls::rustls::ServerConfig;
@@ -334,8 +335,15 @@ async fn serve_requests(
             Ask::Request(token, ControlRequest::Change(change)) => {
                 order(Order::Change(ChangeOrigin { brick, token }, change));
             }
-            Ask::Request(token, ControlRequest::Authenticate { user, password }) => {
-                let check = Arc::clone(&authenticator).check(user, password);
+            Ask::Request(
+                token,
+                ControlRequest::Authenticate {
+                    user,
+                    password,
+                    hashes,
+                },
+            ) => {
+                let check = Arc::clone(&authenticator).check(user, password, hashes);
                 let loops = Rc::clone(&loops);
                 tokio::task::spawn_local(async move {
                     let reply = match check.await {
@@ -345,6 +353,38 @@ async fn serve_requests(
                     answer(&loops, brick, token, reply);
                 });
             }
+            Ask::Request(
+                token,
+                ControlRequest::SetAccount {
+                    name,
+                    initial,
+                    rules,
+                    hashes,
+                },
+            ) => {
+                let hash = Arc::clone(&authenticator).hash(rules, hashes);
+                let (loops, orders) = (Rc::clone(&loops), orders.clone());
+                tokio::task::spawn_local(async move {
+                    match hash.await {
+                        Ok(rules) => {
+                            let change = Change::SetAccount {
+                                name,
+                                initial,
+                                rules,
+                            };
+                            let origin = ChangeOrigin { brick, token };
+                            drop(orders.send(Order::Change(origin, change)));
+                        }
+                        Err(reason) => {
+                            let failed = ControlReply::Failed(format!("ERR {reason}"));
+                            answer(&loops, brick, token, failed);
+                        }
+                    }
+                });
+            }
+            Ask::Request(token, ControlRequest::GeneratePassword { bits }) => {
+                answer(&loops, brick, token, generated(bits));
+            }
             Ask::Request(_, ControlRequest::Shutdown) => {
                 tracing::info!("stopping: a client asked for it");
                 stopper.stop();
@@ -352,6 +392,22 @@ async fn serve_requests(
             Ask::Request(_, request) => order(Order::Brick(brick, request)),
         }
     }
+}
+
+/// So many random bits as hexadecimal digits.
+fn generated(bits: u32) -> ControlReply {
+    let digits = bits.div_ceil(4) as usize;
+    let mut password = String::new();
+    while password.len() < digits {
+        match random::bytes::<32>() {
+            Ok(bytes) => password.extend(bytes.iter().map(|byte| format!("{byte:02x}"))),
+            Err(error) => {
+                return ControlReply::Failed(format!("ERR there is no randomness: {error}"));
+            }
+        }
+    }
+    password.truncate(digits);
+    ControlReply::Generated(password)
 }
 
 fn answer(loops: &RefCell<Vec<LoopLink>>, brick: usize, token: u64, reply: ControlReply) {

@@ -440,6 +440,7 @@ fn shared(
             ..Settings::default()
         },
         users: Users::new(Vec::new()),
+        keeps_users: Ok(()),
         stats: (0..shape.bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
         counters: NodeCounters::new(UnixMillis(0)),

@@ -20,16 +20,22 @@ pub(crate) fn enter_user(core: &Core, connection: &mut Connection, user: Arc<Use
     let table = core
         .table(connection.session.table)
         .map_or("", |state| state.name.as_str());
-    connection.session.rights = connection
-        .session
-        .user
-        .as_ref()
-        .map_or_else(Rights::default, |user| user.rights(table));
+    let user = connection.session.user.as_ref();
+    let rights = user.map_or_else(Rights::default, |user| user.rights(table));
+    connection.session.grant(rights);
     assert!(
         connection.session.database < 16,
         "database {} of 16",
         connection.session.database
     );
+}
+
+/// The connection's user has other rights from now on; it stays where it is.
+pub(crate) fn reenter_user(core: &Core, connection: &mut Connection, user: &Arc<User>) {
+    connection.set_user(Some(Arc::clone(user)), &core.shared);
+    let table = core.table(connection.session.table);
+    let rights = table.map_or_else(Rights::default, |it| user.rights(&it.name));
+    connection.session.grant(rights);
 }
 
 /// The number by which `SELECT` knows a table; 0 for one that it does not know.

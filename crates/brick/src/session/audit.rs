@@ -2,7 +2,8 @@
 //!
 //! In:  a command that changes the cluster, its tables or this node; its outcome. Out: one record each, refused ones too.
 //!
-//! Invariant: a record has neither keys nor values nor passwords: none of these commands has any.
+//! Invariant: a record has neither values nor passwords: none of these commands has any, but ACL SETUSER, of which passwords are
+//! left out.
 
 use crate::connection::Connection;
 use brickyard_command::{Args, CommandId, Spec};
@@ -49,7 +50,19 @@ pub(crate) const fn is_audited(spec: &Spec) -> bool {
             | Id::Flushdb
             | Id::Flushall
             | Id::Shutdown
+            | Id::AclSetuser
+            | Id::AclDeluser
     )
+}
+
+/// An argument, or a word in its place where it is a password.
+fn shown<'a>(args: &Args<'a>, at: usize) -> &'a [u8] {
+    let argument = args.at(at);
+    let is_of_acl = args.at(0).eq_ignore_ascii_case(b"acl");
+    match argument.first() {
+        Some(b'>' | b'<' | b'#' | b'!') if is_of_acl => b"(redacted)",
+        _ => argument,
+    }
 }
 
 /// A record without its result.
@@ -62,7 +75,7 @@ pub(super) fn record(connection: &Connection, args: &Args<'_>) -> AuditRecord {
             break;
         }
         let separator = if at == 0 { "" } else { " " };
-        let argument = args.at(at);
+        let argument = shown(args, at);
         let argument = &argument[..argument.len().min(COMMAND_BYTES_MAX)];
         // Nobody makes a line of their own in the log.
         command.push_str(separator);

@@ -9,7 +9,7 @@ use crate::forward::Forward;
 use crate::gather::{Gather, Join};
 use crate::refusal::error_line;
 use crate::request::{Request, Token, Work};
-use crate::shared::Shared;
+use crate::users::Users;
 use brickyard_command::request::{self, ClientCommand, ClientFilter, ClientKind, KillFilter};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_routing::Member;
@@ -65,7 +65,7 @@ pub(super) fn client(
         }
         ClientCommand::List(_) => return Ok(ask_all(core, clients, id, spec, args, Join::Text)),
         ClientCommand::Kill(filter) => {
-            if let Some(error) = unknown_user(&core.shared, &filter) {
+            if let Some(error) = unknown_user(&core.users, &filter) {
                 return Err(error);
             }
             let join = if filter.is_old_form {
@@ -88,9 +88,9 @@ pub(super) fn client(
 }
 
 /// A user that nobody can be: more likely misspelt than without connections.
-fn unknown_user(shared: &Shared, filter: &KillFilter<'_>) -> Option<ErrorReply> {
+fn unknown_user(users: &Users, filter: &KillFilter<'_>) -> Option<ErrorReply> {
     let name = filter.user?;
-    let is_known = std::str::from_utf8(name).is_ok_and(|name| shared.users.find(name).is_some());
+    let is_known = std::str::from_utf8(name).is_ok_and(|name| users.find(name).is_some());
     let text = [&b"ERR No such user '"[..], name, b"'"].concat();
     (!is_known).then(|| ErrorReply::new(text))
 }

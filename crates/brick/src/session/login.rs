@@ -3,6 +3,7 @@
 use super::lookup::{inherited_attributes, inherited_copies_max};
 use super::next::{Hello, Next, Outcome, Then};
 use crate::accepted::{ConnectionId, Port};
+use crate::acl_log::Denied;
 use crate::clients::{Clients, database_of, enter_user};
 use crate::connection::{Connection, ReplyMode};
 use crate::core::Core;
@@ -88,7 +89,7 @@ fn greet(shared: &Shared, connection: &mut Connection, hello: Hello) -> Vec<u8> 
 
 fn auth(core: &Core, clients: &mut Clients, id: ConnectionId, args: Args<'_>) -> Outcome {
     let auth = AuthArgs::parse(args)?;
-    let is_open = core.shared.users.anonymous().is_some();
+    let is_open = core.users.anonymous().is_some();
     if auth.user.is_none() && is_open {
         return Err(ErrorReply::constant(
             "ERR AUTH <password> called without any password configured for the default user. \
@@ -110,8 +111,8 @@ fn check_password(
     let Ok(name) = std::str::from_utf8(user) else {
         return Err(WRONGPASS);
     };
-    let user = core.shared.users.find(name);
-    if user.is_some_and(|user| user.password_hashes.is_empty()) {
+    let user = core.users.find_on(name);
+    if user.is_some_and(|user| user.needs_no_password()) {
         // Redis takes any password for a user without one.
         let bytes = finish_login(core, &mut clients[id], true, name, hello)?;
         clients.reply(id, |reply| reply.raw(&bytes));
@@ -121,6 +122,7 @@ fn check_password(
     let request = ControlRequest::Authenticate {
         user: name.to_owned(),
         password: password.to_vec(),
+        hashes: user.map_or_else(Vec::new, |user| user.password_hashes.clone()),
     };
     let then = Then::Enter {
         user: name.to_owned(),
@@ -137,8 +139,21 @@ pub(super) fn finish_login(
     user: &str,
     hello: Option<Hello>,
 ) -> Result<Vec<u8>, ErrorReply> {
-    let user = core.shared.users.find(user).cloned();
-    let user = user.filter(|_| is_right).ok_or(WRONGPASS)?;
+    let known = core.users.find_on(user).cloned();
+    let Some(user) = known.filter(|_| is_right) else {
+        connection.session.denied = Some(Denied {
+            reason: "auth",
+            context: "toplevel",
+            object: if hello.is_some() {
+                b"HELLO".to_vec()
+            } else {
+                b"AUTH".to_vec()
+            },
+            user: user.to_owned(),
+            client: connection.accepted.peer.clone(),
+        });
+        return Err(WRONGPASS);
+    };
     enter_user(core, connection, user);
     Ok(hello.map_or_else(
         || b"+OK\r\n".to_vec(),
@@ -231,7 +246,7 @@ pub(super) fn use_table(
     assert!(core.table(index).is_some(), "table {index} has a name");
     session.table = index;
     session.database = database;
-    session.rights = rights;
+    session.grant(rights);
     Ok(())
 }
 
@@ -248,9 +263,9 @@ fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     session.reply_mode = ReplyMode::On;
     session.table = core.tables.index_named("default").unwrap_or(0);
     session.database = 0;
-    session.rights = Rights::default();
+    session.grant(Rights::default());
     connection.set_user(None, &core.shared);
-    if let Some(user) = core.shared.users.anonymous().cloned() {
+    if let Some(user) = core.users.anonymous().cloned() {
         enter_user(core, connection, user);
     }
     clients.reply(id, |reply| reply.simple("RESET"));

@@ -13,6 +13,7 @@ fn node() -> Node {
             rights: Rights::ALL,
         }],
         table: table.map(str::to_owned),
+        acl: crate::acl::Acl::unrestricted(),
     };
     let users = vec![user("root", None), user("shop", Some("orders"))];
     Node::with_users(1, TableAttributes::default(), users)

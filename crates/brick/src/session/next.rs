@@ -61,6 +61,8 @@ pub(crate) enum Then {
     Ok,
     /// The connection acts for the user, and for HELLO the rest of it happens.
     Enter { user: String, hello: Option<Hello> },
+    /// That many.
+    Count(i64),
     /// The connection works on the table.
     Use { table: String, database: u16 },
 }

@@ -128,5 +128,6 @@ fn of_default() -> User {
         password_hashes: Vec::new(),
         grants: vec![grant],
         table: None,
+        acl: crate::acl::Acl::unrestricted(),
     }
 }

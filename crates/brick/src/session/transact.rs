@@ -5,6 +5,7 @@
 
 use super::next::{Command, Next, Outcome};
 use crate::accepted::{ConnectionId, Port};
+use crate::check::recheck;
 use crate::clients::Clients;
 use crate::connection::{Blocked, Connection, Session};
 use crate::core::Core;
@@ -229,6 +230,10 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
             "EXECABORT Transaction discarded because of previous errors.",
         ));
     }
+    for (spec, args) in &queue.commands {
+        recheck(connection, spec, args.as_args())?;
+    }
+    let session = &mut connection.session;
     let state = core.table(table).ok_or_else(dropped_table)?;
     if watches.iter().any(|watch| watch.table != state.id) {
         // The connection went to another table in between.

@@ -329,6 +329,34 @@ pub enum CommandId {
     RebalanceResume,
     /// `REBALANCE STATUS`
     RebalanceStatus,
+    /// `ACL`
+    Acl,
+    /// `ACL CAT`
+    AclCat,
+    /// `ACL DELUSER`
+    AclDeluser,
+    /// `ACL DRYRUN`
+    AclDryrun,
+    /// `ACL GENPASS`
+    AclGenpass,
+    /// `ACL GETUSER`
+    AclGetuser,
+    /// `ACL HELP`
+    AclHelp,
+    /// `ACL LIST`
+    AclList,
+    /// `ACL LOAD`
+    AclLoad,
+    /// `ACL LOG`
+    AclLog,
+    /// `ACL SAVE`
+    AclSave,
+    /// `ACL SETUSER`
+    AclSetuser,
+    /// `ACL USERS`
+    AclUsers,
+    /// `ACL WHOAMI`
+    AclWhoami,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's failure is its message")]
 
+mod acl;
 mod attackers;
 mod backup;
 mod copies;

@@ -1,6 +1,7 @@
 //! Checks passwords, off the loops and with bounds.
 //!
-//! In:  a user's name and a password as sent. Out: whether they fit.
+//! In:  a user's name, a password as sent, and hashes of those that are accepted; passwords to be hashed. Out: whether they fit;
+//! hashes.
 //!
 //! Invariants:
 //! - An unknown user costs as much time as a known one with a wrong password.
@@ -8,11 +9,13 @@
 //!
 //! A password hash is slow on purpose (about 30 ms and 19 MiB), and a pool of clients connects with the
 //! same password a hundred times. So the last password that was right is remembered for each user, as
-//! a cheap keyed digest that never leaves the process.
+//! a cheap keyed digest that never leaves the process, with the hash that it was right for: it counts as long as that is one of the
+//! user's.
 
-use crate::config::verify_password;
+use crate::config::{hash_password, verify_password};
 use argon2::{Algorithm, Argon2, Params, Version};
-use brickyard_brick::users::User;
+use brickyard_brick::SetRule;
+use brickyard_metadata::AccountRule;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,25 +32,27 @@ const RUNNING_MAX: usize = 2;
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
                       AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
+/// The last password of a user that was right.
+#[derive(Debug)]
+struct Remembered {
+    digest: [u8; 32],
+    /// The hash that it was right for.
+    hash: String,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Authenticator {
-    hashes: BTreeMap<String, Vec<String>>,
     running: Semaphore,
     checks: AtomicUsize,
-    remembered: Mutex<BTreeMap<String, [u8; 32]>>,
+    remembered: Mutex<BTreeMap<String, Remembered>>,
     digest_key: [u8; 32],
 }
 
 impl Authenticator {
-    /// Knows these users; `digest_key` is drawn at each start.
-    pub(crate) fn new(users: &[User], digest_key: [u8; 32]) -> Self {
-        let hashes = users
-            .iter()
-            .map(|user| (user.name.clone(), user.password_hashes.clone()))
-            .collect();
+    /// `digest_key` is drawn at each start.
+    pub(crate) fn new(digest_key: [u8; 32]) -> Self {
         Self {
-            hashes,
             running: Semaphore::new(RUNNING_MAX),
             checks: AtomicUsize::new(0),
             remembered: Mutex::default(),
@@ -55,7 +60,7 @@ impl Authenticator {
         }
     }
 
-    /// Whether the password is the user's.
+    /// Whether the password is one of those with these hashes.
     ///
     /// # Errors
     /// Too many checks are waiting already.
@@ -63,37 +68,62 @@ impl Authenticator {
         self: Arc<Self>,
         user: String,
         password: Vec<u8>,
+        hashes: Vec<String>,
     ) -> Result<bool, String> {
+        let this = Arc::clone(&self);
+        self.work(move || this.check_now(&user, &password, &hashes))
+            .await
+    }
+
+    /// The rules with hashes in the place of passwords. One that is accepted already keeps the hash that it has.
+    ///
+    /// # Errors
+    /// Too many checks are waiting already, or a password that is to go is none of the user's.
+    pub(crate) async fn hash(
+        self: Arc<Self>,
+        rules: Vec<SetRule>,
+        hashes: Vec<String>,
+    ) -> Result<Vec<AccountRule>, String> {
+        let hashed = self.work(move || hashed(rules, hashes)).await;
+        hashed.and_then(|rules| rules)
+    }
+
+    /// Does slow work beside the loops, a bounded number at a time.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, String> {
         if self.checks.fetch_add(1, Ordering::Relaxed) >= CHECKS_MAX {
             self.checks.fetch_sub(1, Ordering::Relaxed);
             return Err("too many passwords are being checked; try again".to_owned());
         }
         let permit = self.running.acquire().await;
-        let this = Arc::clone(&self);
-        let checked = tokio::task::spawn_blocking(move || this.check_now(&user, &password)).await;
+        let done = tokio::task::spawn_blocking(work).await;
         drop(permit);
         self.checks.fetch_sub(1, Ordering::Relaxed);
-        checked.map_err(|error| format!("the password could not be checked: {error}"))
+        done.map_err(|error| format!("the password could not be checked: {error}"))
     }
 
-    fn check_now(&self, user: &str, password: &[u8]) -> bool {
+    fn check_now(&self, user: &str, password: &[u8], hashes: &[String]) -> bool {
         let digest = self.digest(user, password);
         if let (Some(digest), Some(known)) = (&digest, self.lock().get(user))
-            && bool::from(digest.ct_eq(known))
+            && bool::from(digest.ct_eq(&known.digest))
+            && hashes.contains(&known.hash)
         {
             return true;
         }
-        let hashes = self.hashes.get(user).map(Vec::as_slice).unwrap_or_default();
         if hashes.is_empty() {
             // Done for its time alone. A user without a password is let in by the brick.
             std::hint::black_box(verify_password(password, NOBODY));
             return false;
         }
-        let is_right = hashes.iter().any(|hash| verify_password(password, hash));
-        if is_right && let Some(digest) = digest {
-            self.lock().insert(user.to_owned(), digest);
+        let right = hashes.iter().find(|hash| verify_password(password, hash));
+        if let (Some(hash), Some(digest)) = (right, digest) {
+            let hash = hash.clone();
+            self.lock()
+                .insert(user.to_owned(), Remembered { digest, hash });
         }
-        is_right
+        right.is_some()
     }
 
     /// A digest that is worth nothing without this process's key: Argon2 again, with its least cost.
@@ -108,11 +138,40 @@ impl Authenticator {
         Some(digest)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, [u8; 32]>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Remembered>> {
         self.remembered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// See [`Authenticator::hash`].
+fn hashed(rules: Vec<SetRule>, mut hashes: Vec<String>) -> Result<Vec<AccountRule>, String> {
+    let mut out = Vec::new();
+    for rule in rules {
+        let rule = match rule {
+            SetRule::Rule(rule) => rule,
+            SetRule::AddPassword(password) => {
+                let known = hashes.iter().find(|it| verify_password(&password, it));
+                let hash = known
+                    .cloned()
+                    .map_or_else(|| hash_password(&password), Ok)?;
+                hashes.push(hash.clone());
+                AccountRule::AddHash(hash)
+            }
+            SetRule::RemovePassword(password) => {
+                let known = hashes.iter().find(|it| verify_password(&password, it));
+                let hash = known.cloned().ok_or(
+                    "Error in ACL SETUSER modifier '<(redacted)': The password you are trying to remove from the user does not \
+                     exist",
+                )?;
+                hashes.retain(|it| *it != hash);
+                AccountRule::RemoveHash(hash)
+            }
+        };
+        out.push(rule);
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

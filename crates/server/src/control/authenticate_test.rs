@@ -1,44 +1,69 @@
 use super::*;
 use crate::config::hash_password;
-use brickyard_brick::users::{Grant, Rights, User};
 
 fn authenticator() -> Arc<Authenticator> {
-    let user = User {
-        name: "ann".to_owned(),
-        password_hashes: vec![hash_password(b"right").expect("hashed")],
-        grants: vec![Grant {
-            tables: "*".to_owned(),
-            rights: Rights::ALL,
-        }],
-        table: None,
-    };
-    Arc::new(Authenticator::new(&[user], [7; 32]))
+    Arc::new(Authenticator::new([7; 32]))
 }
 
-fn check(this: &Arc<Authenticator>, user: &str, password: &[u8]) -> Result<bool, String> {
+fn wait<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .expect("a runtime");
-    runtime.block_on(Arc::clone(this).check(user.to_owned(), password.to_owned()))
+    runtime.block_on(future)
+}
+
+fn check(
+    this: &Arc<Authenticator>,
+    user: &str,
+    password: &[u8],
+    hashes: &[String],
+) -> Result<bool, String> {
+    let check = Arc::clone(this).check(user.to_owned(), password.to_owned(), hashes.to_vec());
+    wait(check)
 }
 
 #[test]
-fn right_password_is_accepted_and_remembered_and_others_are_not() {
+fn right_password_is_accepted_and_remembered_while_it_is_one_and_others_are_not() {
     let this = authenticator();
-    assert_eq!(check(&this, "ann", b"right"), Ok(true));
+    let hashes = [hash_password(b"right").expect("hashed")];
+    assert_eq!(check(&this, "ann", b"right", &hashes), Ok(true));
     assert_eq!(this.lock().len(), 1);
-    assert_eq!(check(&this, "ann", b"right"), Ok(true));
-    assert_eq!(check(&this, "ann", b"wrong"), Ok(false));
-    assert_eq!(check(&this, "bob", b"right"), Ok(false));
+    assert_eq!(check(&this, "ann", b"right", &hashes), Ok(true));
+    assert_eq!(check(&this, "ann", b"wrong", &hashes), Ok(false));
+    assert_eq!(check(&this, "bob", b"right", &[]), Ok(false));
     assert_eq!(this.lock().len(), 1);
+    let other = [hash_password(b"other").expect("hashed")];
+    assert_eq!(check(&this, "ann", b"right", &other), Ok(false));
+    assert_eq!(check(&this, "ann", b"right", &[]), Ok(false));
     assert_eq!(this.checks.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn passwords_of_rules_are_hashed_and_found_again() {
+    let this = authenticator();
+    let hash = |rules: Vec<SetRule>, hashes: &[String]| {
+        wait(Arc::clone(&this).hash(rules, hashes.to_vec()))
+    };
+    let add = || SetRule::AddPassword(b"right".to_vec());
+    let remove = || SetRule::RemovePassword(b"right".to_vec());
+    let rules = hash(vec![SetRule::Rule(AccountRule::On), add()], &[]).expect("hashed");
+    let [AccountRule::On, AccountRule::AddHash(first)] = &rules[..] else {
+        panic!("{rules:?}");
+    };
+    assert!(verify_password(b"right", first));
+    let known = [first.clone()];
+    let again = hash(vec![add()], &known).expect("hashed");
+    assert_eq!(again, [AccountRule::AddHash(first.clone())]);
+    let removed = hash(vec![remove()], &known).expect("found");
+    assert_eq!(removed, [AccountRule::RemoveHash(first.clone())]);
+    assert!(hash(vec![remove(), remove()], &known).is_err());
 }
 
 #[test]
 fn flood_is_refused() {
     let this = authenticator();
     this.checks.store(CHECKS_MAX, Ordering::Relaxed);
-    assert!(check(&this, "ann", b"right").is_err());
+    assert!(check(&this, "ann", b"right", &[]).is_err());
     assert_eq!(this.checks.load(Ordering::Relaxed), CHECKS_MAX);
 }
 

@@ -118,10 +118,7 @@ impl Assembly<'_> {
         let damages = wait_for_logs(&recovered)?;
 
         data.confirm()?;
-        let authenticator = Authenticator::new(
-            &shared::users(config),
-            random::bytes().map_err(StartError::Random)?,
-        );
+        let authenticator = Authenticator::new(random::bytes().map_err(StartError::Random)?);
         let keepalive = config.tcp_keepalive;
         // Who is answered at any port finds all of them listening: the first one answers when all do.
         let mut listeners = Vec::new();

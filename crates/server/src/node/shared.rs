@@ -6,6 +6,7 @@ use crate::addresses::ListenAddresses;
 use crate::config::{Config, UserEntry};
 use crate::ring::Ring;
 use crate::{clock, control, random};
+use brickyard_brick::acl::Acl;
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -82,6 +83,7 @@ pub(super) fn shared(
         },
         settings: settings(config, maxclients),
         users: Users::new(users(config)),
+        keeps_users: keeps_users(config),
         stats: addresses.bricks.iter().map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
         counters: NodeCounters::new(clock::unix()),
@@ -115,8 +117,25 @@ fn settings(config: &Config, maxclients: u32) -> Settings {
     }
 }
 
+/// Whether the cluster may keep users. They are kept where other nodes ask for it, so a port for nodes that believes whoever reaches it
+/// would make them worth nothing.
+fn keeps_users(config: &Config) -> Result<(), String> {
+    let is_guarded =
+        !config.peer_cert.is_empty() || config.insecure || config.listen.ip().is_loopback();
+    let is_closed = config.peer_address(!config.users.is_empty()).is_none();
+    match is_guarded || is_closed {
+        true => Ok(()),
+        false => Err(
+            "this node keeps no users: its port for nodes would believe whoever reaches it, past users and passwords; make \
+             certificates with `brickyard cert init` and `brickyard cert node` and give peer_cert, peer_key and peer_ca, or \
+             accept it with insecure = true"
+                .to_owned(),
+        ),
+    }
+}
+
 /// The configured users as bricks know them.
-pub(super) fn users(config: &Config) -> Vec<User> {
+fn users(config: &Config) -> Vec<User> {
     config.users.iter().map(user).collect()
 }
 
@@ -155,5 +174,6 @@ fn user(entry: &UserEntry) -> User {
         password_hashes: entry.password_hash.iter().cloned().collect(),
         grants: grants.collect(),
         table: entry.table.clone(),
+        acl: Acl::unrestricted(),
     }
 }

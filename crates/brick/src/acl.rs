@@ -1,0 +1,122 @@
+//! What a user may do beside its rights on tables: which commands, which keys.
+//!
+//! In:  the rules that a user was made of. Out: whether a request may run, and what it lacks.
+//!
+//! Invariants:
+//! - Rules were put together when the user became known: a command is one bit, and a user that may do everything is known as such.
+//! - What is not granted is refused, a key that no pattern names too.
+//!
+//! Not here: rights on tables (`users`), what the rules look like (`session/acl`).
+
+use brickyard_command::{Args, CommandSet, ErrorReply, Spec, glob, keys_used, table::flag};
+use brickyard_metadata::{Account, KeyPattern};
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acl {
+    /// May log in.
+    pub is_on: bool,
+    /// Has to give a password, even where there is none that would be accepted.
+    pub needs_password: bool,
+    /// The rules about commands, as they are shown.
+    pub command_rules: String,
+    commands: CommandSet,
+    /// Keys that it may touch.
+    pub keys: Vec<KeyPattern>,
+    /// Channels that it may use.
+    pub channels: Vec<Vec<u8>>,
+    may_all: bool,
+}
+
+/// What a user lacks for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lacking {
+    /// The command.
+    Command(&'static str),
+    /// This key.
+    Key(Vec<u8>),
+    /// Rights on the table, or on the node: the command's name.
+    Table(&'static str),
+}
+
+impl Lacking {
+    /// The error that its client gets.
+    pub(crate) fn error(&self, user: &str) -> ErrorReply {
+        match self {
+            Self::Command(name) => ErrorReply::new(format!(
+                "NOPERM User {user} has no permissions to run the '{name}' command"
+            )),
+            Self::Key(_) => ErrorReply::constant("NOPERM No permissions to access a key"),
+            Self::Table(name) => ErrorReply::new(format!(
+                "NOPERM User {user} has no permissions to run the '{name}' command on this table"
+            )),
+        }
+    }
+}
+
+impl Acl {
+    /// Every command, on every key.
+    #[must_use]
+    pub fn unrestricted() -> Self {
+        Self {
+            is_on: true,
+            needs_password: false,
+            command_rules: "+@all".to_owned(),
+            commands: CommandSet::ALL,
+            keys: vec![KeyPattern::all()],
+            channels: vec![b"*".to_vec()],
+            may_all: true,
+        }
+    }
+
+    /// That of a user that the cluster keeps. A rule that names no command of this program grants and takes nothing.
+    pub(crate) fn of(account: &Account) -> Self {
+        let mut commands = CommandSet::NONE;
+        for rule in &account.commands {
+            // A command of a later version, in a cluster that is being updated.
+            let _unknown = commands.apply(rule);
+        }
+        let has_all_keys = account.keys == [KeyPattern::all()];
+        Self {
+            is_on: account.is_on,
+            needs_password: !account.needs_no_password,
+            command_rules: account.commands.join(" "),
+            commands,
+            keys: account.keys.clone(),
+            channels: account.channels.clone(),
+            may_all: has_all_keys && commands == CommandSet::ALL,
+        }
+    }
+
+    /// Whether nothing is kept from the user.
+    #[inline]
+    #[must_use]
+    pub const fn may_all(&self) -> bool {
+        self.may_all
+    }
+
+    /// What the user lacks for a request.
+    pub(crate) fn lacking(&self, spec: &'static Spec, args: Args<'_>) -> Option<Lacking> {
+        if self.may_all {
+            return None;
+        }
+        if !spec.has(flag::NO_AUTH) && !self.commands.has(spec.id) {
+            return Some(Lacking::Command(spec.name));
+        }
+        if self.keys == [KeyPattern::all()] {
+            return None;
+        }
+        let mut used = keys_used(spec, args);
+        let refused = used.find(|(key, needed)| {
+            let is_enough =
+                |it: &&KeyPattern| (it.read || !needed.is_read) && (it.write || !needed.is_written);
+            let mut granted = self.keys.iter().filter(is_enough);
+            !granted.any(|it| it.pattern == b"*" || glob::matches(&it.pattern, key, false))
+        });
+        refused.map(|(key, _)| Lacking::Key(key.to_vec()))
+    }
+}
+
+#[cfg(test)]
+#[path = "acl_test.rs"]
+mod acl_test;
