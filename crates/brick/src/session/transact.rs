@@ -133,6 +133,9 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::Flushall
             | CommandId::Flushdb
             | CommandId::Select
+            | CommandId::AclSetuser
+            | CommandId::AclDeluser
+            | CommandId::AclGenpass
             | CommandId::TableUse
             | CommandId::TableCreate
             | CommandId::TableAlter

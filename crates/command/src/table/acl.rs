@@ -5,9 +5,6 @@ use super::{Argument, CommandGroup, CommandId, Spec, flag};
 /// For administrators, whatever the state of the server.
 const ADMIN: u32 = flag::ADMIN | flag::NOSCRIPT | flag::LOADING | flag::STALE;
 
-/// Changes what the cluster keeps, which a transaction cannot wait for.
-const CHANGE: u32 = ADMIN | flag::NO_MULTI;
-
 /// May be sent whatever the state of the server.
 const ANY_TIME: u32 = flag::NOSCRIPT | flag::LOADING | flag::STALE;
 
@@ -29,8 +26,8 @@ pub(super) const COMMANDS: &[Spec] = &[command(CommandId::Acl, "acl", -2, 0)
                 "6.0.0",
                 "O(1)",
             )
-            .arguments(&[Argument::string("category").optional()]),
-        command(CommandId::AclDeluser, "acl|deluser", -3, CHANGE)
+            .arguments(&[Argument::string("categoryname").optional()]),
+        command(CommandId::AclDeluser, "acl|deluser", -3, ADMIN)
             .docs(
                 "Removes users that the cluster keeps, and closes their connections.",
                 "6.0.0",
@@ -48,14 +45,9 @@ pub(super) const COMMANDS: &[Spec] = &[command(CommandId::Acl, "acl", -2, 0)
                 Argument::string("command"),
                 Argument::string("arg").optional().multiple(),
             ]),
-        command(
-            CommandId::AclGenpass,
-            "acl|genpass",
-            -2,
-            ANY_TIME | flag::NO_MULTI,
-        )
-        .docs("Makes a password of random bits.", "6.0.0", "O(1)")
-        .arguments(&[Argument::integer("bits").optional()]),
+        command(CommandId::AclGenpass, "acl|genpass", -2, ANY_TIME)
+            .docs("Makes a password of random bits.", "6.0.0", "O(1)")
+            .arguments(&[Argument::integer("bits").optional()]),
         command(CommandId::AclGetuser, "acl|getuser", 3, ADMIN)
             .docs("Describes a user.", "6.0.0", "O(N) for N rules of the user")
             .arguments(&[Argument::string("username")]),
@@ -92,7 +84,7 @@ pub(super) const COMMANDS: &[Spec] = &[command(CommandId::Acl, "acl", -2, 0)
             "6.0.0",
             "O(1)",
         ),
-        command(CommandId::AclSetuser, "acl|setuser", -3, CHANGE)
+        command(CommandId::AclSetuser, "acl|setuser", -3, ADMIN)
             .docs(
                 "Makes a user, or changes one by rules.",
                 "6.0.0",
