@@ -27,7 +27,10 @@ fn load(text: &[u8]) -> Option<Loaded> {
         file: Some(FILE.clone()),
         ..Sources::default()
     };
-    Loaded::from_sources(&sources)
+    let loaded = Loaded::from_sources(&sources);
+    // Nothing is left behind in the temporary directory.
+    drop(std::fs::remove_file(&*FILE));
+    loaded
         // Every problem has its sentence.
         .inspect_err(|problems| drop(problems.to_string()))
         .ok()
