@@ -12,6 +12,7 @@
 //!   ([`TICK_MAX`]).
 //! - Patience grows with waits that ended, and not with one that was found to be too long: a second fault is found as soon as
 //!   the first.
+//! - What is slow and has nothing to do is not slow for ever ([`FORGOTTEN`]): nothing else would ever show that it is well.
 
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ const FADES: u32 = 1024;
 const SLOW: Duration = Duration::from_millis(100);
 const SLOW_COUNT: u32 = 8;
 
+/// That waits are slow is forgotten after so long without one.
+const FORGOTTEN: Duration = Duration::from_secs(10);
+
 /// The average moves towards a new one by one in so many.
 const AVERAGE_OF: u32 = 4;
 
@@ -42,6 +46,8 @@ pub(crate) struct Pace {
     average: Duration,
     /// How many waits in a row ended with an average above [`SLOW`].
     slow_count: u32,
+    /// For how long nothing has been waited for.
+    idle: Duration,
 }
 
 impl Pace {
@@ -58,13 +64,21 @@ impl Pace {
                 return;
             }
             None if self.reached < reached && reached == given => self.learn(Duration::ZERO),
-            None => {}
+            None => self.rest(passed),
         }
         self.reached = reached;
         self.awaited = (given > reached).then_some((given, Duration::ZERO));
     }
 
+    fn rest(&mut self, passed: Duration) {
+        self.idle += passed.min(TICK_MAX);
+        if self.idle >= FORGOTTEN {
+            (self.average, self.slow_count) = (Duration::ZERO, 0);
+        }
+    }
+
     fn learn(&mut self, waited: Duration) {
+        self.idle = Duration::ZERO;
         self.longest = self.longest.max(waited);
         self.average = self.average - self.average / AVERAGE_OF + waited / AVERAGE_OF;
         self.slow_count = if self.average >= SLOW {

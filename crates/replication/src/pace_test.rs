@@ -90,10 +90,20 @@ fn what_comes_and_goes_between_two_ticks_is_not_slow() {
         pace.look(TICK, done, done);
     }
     assert!(!pace.is_slow());
-    // Nothing was done: nothing is learned of that.
+}
+
+/// Else a learner that has nothing to do would never be promoted.
+#[test]
+fn what_has_nothing_to_do_is_not_slow_for_ever() {
+    let mut pace = Pace::default();
     waits(&mut pace, 20, 3);
-    for _ in 0..20 {
+    for _ in 0..99 {
         pace.look(TICK, 200, 200);
     }
     assert!(pace.is_slow());
+    pace.look(TICK, 200, 200);
+    assert!(!pace.is_slow());
+    // It counts anew from then on.
+    waits(&mut pace, 1, 3);
+    assert!(!pace.is_slow());
 }
