@@ -16,6 +16,7 @@ use crate::clients::Clients;
 use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::output::CommitDependency;
+use crate::refusal::dropped_table;
 use crate::request::Token;
 use crate::tables::TableState;
 use brickyard_metadata::Layout;
@@ -39,6 +40,7 @@ pub(super) fn describe_table(
     name: &str,
 ) -> Outcome {
     let state = table_named(core, name)?;
+    let table = core.tables.index_named(name).ok_or_else(dropped_table)?;
     let protocol = clients[id].session.protocol;
     let render = |write: &dyn Fn(&mut Reply<'_>)| {
         let mut bytes = Vec::new();
@@ -71,7 +73,6 @@ pub(super) fn describe_table(
         .on_part(head_at, head, CommitDependency::NONE)
         .is_some();
     assert!(!is_whole, "{} bricks are yet to answer", others.len());
-    let table = core.tables.index_named(name).unwrap_or_default();
     let asked = Subrequests::of(command, table, protocol, core.now + PATIENCE);
     Ok(ask(clients, id, gather, asked, others))
 }
