@@ -5,6 +5,7 @@
 use crate::{
     Error, Options, Table,
     budget::Budget,
+    refresh::Hint,
     router::{Router, Shared},
 };
 use std::{
@@ -64,7 +65,7 @@ impl Client {
             is_closed: AtomicBool::new(false),
         });
         let home = Router::new(Arc::clone(&shared), None);
-        let found = timeout(deadline, home.refresh(None)).await;
+        let found = timeout(deadline, home.refresh(&Hint::default())).await;
         let late = || Error::unreachable(format!("no seed gave a map within {deadline:?}"));
         match found.unwrap_or_else(|_| Err(late())) {
             Ok(()) => {}
@@ -98,7 +99,7 @@ impl Client {
         }
         tables.retain(|_, router| router.strong_count() > 0);
         let router = Router::new(Arc::clone(&self.shared), name.clone());
-        router.refresh_soon(None);
+        router.refresh_soon(Hint::default());
         tables.insert(name, Arc::downgrade(&router));
         Table::new(router)
     }

@@ -33,6 +33,12 @@ impl Directory {
         self.all().find(|it| it.peer.address == address).cloned()
     }
 
+    /// The node port of the node that a brick is of, as far as the map tells.
+    pub(crate) fn node_port_of(&self, brick: &str) -> Option<&str> {
+        let place = self.mapped.iter().position(|it| it.peer.address == brick)?;
+        self.map.node_of(place)
+    }
+
     fn members(&self, slot: Slot) -> impl Iterator<Item = &Arc<Endpoint>> {
         let places = self.map.members(slot).iter();
         places.filter_map(|place| self.mapped.get(*place))

@@ -26,6 +26,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+/// What the reason for a question says of whom to ask.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hint {
+    /// The address that knows.
+    pub(crate) knows: Option<String>,
+    /// An address that did not do what the map says: the map that it goes by may be the old one, and its node's too.
+    pub(crate) doubted: Option<String>,
+}
+
 /// Shortest time between two questions.
 const REFRESH_STEP: Duration = Duration::from_millis(100);
 
@@ -39,13 +48,16 @@ impl MapWatcher for Router {
     fn on_map_changed(self: Arc<Self>, at: &str) {
         // A question that is under way may have been answered before.
         self.is_outdated.store(true, Ordering::Release);
-        self.refresh_soon(Some(at.to_owned()));
+        self.refresh_soon(Hint {
+            knows: Some(at.to_owned()),
+            ..Hint::default()
+        });
     }
 }
 
 impl Router {
-    /// Refreshes the map soon, unless that is under way. `hint` is an address that should know.
-    pub(crate) fn refresh_soon(self: &Arc<Self>, hint: Option<String>) {
+    /// Refreshes the map soon, unless that is under way.
+    pub(crate) fn refresh_soon(self: &Arc<Self>, hint: Hint) {
         if self.is_refreshing.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -56,13 +68,13 @@ impl Router {
             if let Some(router) = weak.upgrade() {
                 router.is_outdated.store(false, Ordering::Release);
                 // If nobody answers, the calls that fail for it ask again.
-                let _ = router.refresh(hint.as_deref()).await;
+                let _ = router.refresh(&hint).await;
             }
             sleep(REFRESH_STEP + jitter).await;
             if let Some(router) = weak.upgrade() {
                 router.is_refreshing.store(false, Ordering::Release);
                 if router.is_outdated.load(Ordering::Acquire) {
-                    router.refresh_soon(None);
+                    router.refresh_soon(Hint::default());
                 }
             }
         });
@@ -74,7 +86,7 @@ impl Router {
     ///
     /// # Errors
     /// What the last one said, if none gave a map.
-    pub(crate) async fn refresh(self: &Arc<Self>, hint: Option<&str>) -> Result<(), Error> {
+    pub(crate) async fn refresh(self: &Arc<Self>, hint: &Hint) -> Result<(), Error> {
         let mut last =
             Error::unreachable("there are no seeds; name at least one in Options::seeds");
         let mut informants = self.informants(hint).into_iter();

@@ -15,13 +15,17 @@ use brickyard_types::Slot;
 use brickyard_wire::{Fate, fate, is_not_executed, is_past_asking};
 use std::time::Duration;
 
-/// The first pause, and the longest.
+/// The first pause, and the longest: whoever waits for others to take over waits for that long in vain at most.
 const PAUSE_MIN: Duration = Duration::from_millis(4);
-const PAUSE_MAX: Duration = Duration::from_millis(500);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// A `MOVED` is followed at once so many times; then two bricks send us to each other, and we wait for one
 /// of them to learn.
 const REDIRECTS_AT_ONCE: u32 = 4;
+
+/// So often a call is tried that a full disk refuses, which is for more than half a second. By then others lead what that
+/// brick led, if there are others; if not it stays full for as long as nobody makes room.
+const FULL_DISK_ATTEMPTS: u32 = 12;
 
 /// What happened to an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +129,7 @@ pub fn decide(
                     again: at,
                     otherwise: error,
                 },
-                _ if is_momentary(&line) => again(is_about_the_map(&line), error),
+                _ if is_momentary(&line, attempt) => again(is_about_the_map(&line), error),
                 _ => Verdict::Fail(error),
             }
         }
@@ -186,26 +190,20 @@ fn first_word(line: &[u8]) -> &[u8] {
 }
 
 /// Refusals that time will mend, of those that promise that nothing was executed.
-fn is_momentary(line: &[u8]) -> bool {
-    matches!(
-        first_word(line),
-        b"MOVED"
-            | b"ASK"
-            | b"TRYAGAIN"
-            | b"CLUSTERDOWN"
-            | b"LOADING"
-            | b"NOREPLICAS"
-            | b"BUSY"
-            | b"READONLY"
-            | b"MASTERDOWN"
-    )
+fn is_momentary(line: &[u8], attempt: u32) -> bool {
+    match first_word(line) {
+        b"MOVED" | b"ASK" | b"TRYAGAIN" | b"CLUSTERDOWN" | b"LOADING" | b"NOREPLICAS" | b"BUSY"
+        | b"READONLY" | b"MASTERDOWN" => true,
+        b"MISCONF" => attempt < FULL_DISK_ATTEMPTS,
+        _ => false,
+    }
 }
 
 /// Refusals after which a newer map may help.
 fn is_about_the_map(line: &[u8]) -> bool {
     matches!(
         first_word(line),
-        b"MOVED" | b"ASK" | b"CLUSTERDOWN" | b"READONLY" | b"MASTERDOWN"
+        b"MOVED" | b"ASK" | b"CLUSTERDOWN" | b"READONLY" | b"MASTERDOWN" | b"MISCONF"
     )
 }
 

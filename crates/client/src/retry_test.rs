@@ -39,7 +39,6 @@ fn what_was_promised_not_to_be_executed_is_sent_again() {
 fn what_time_does_not_mend_is_refused_at_once() {
     for line in [
         "OOM x",
-        "MISCONF x",
         "CROSSSLOT x",
         "WRONGTYPE x",
         "ERR x",
@@ -52,6 +51,19 @@ fn what_time_does_not_mend_is_refused_at_once() {
             Verdict::Fail(Error::Refused { text })
         );
     }
+}
+
+#[test]
+fn full_disk_is_waited_for_as_long_as_others_need_to_take_over() {
+    let after = |attempt| decide(reply("MISCONF x"), Nature::Plain, attempt, ALLOWANCE);
+    assert!(is_again(&after(1)) && is_again(&after(FULL_DISK_ATTEMPTS - 1)));
+    let text = "MISCONF x".to_owned();
+    let refused = Verdict::Fail(Error::Refused { text });
+    assert_eq!(after(FULL_DISK_ATTEMPTS), refused);
+    // Half a second at least.
+    let random = Random::new();
+    let pauses: Duration = (1..FULL_DISK_ATTEMPTS).map(|it| pause(it, &random)).sum();
+    assert!(pauses >= Duration::from_millis(300), "{pauses:?}");
 }
 
 #[test]

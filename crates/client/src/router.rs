@@ -24,6 +24,7 @@ use crate::{
     peer::{Kind, Peer},
     prepared::Prepared,
     random::Random,
+    refresh::Hint,
     retry::{Again, AttemptFailure, Verdict, decide, pause},
     setting::Setting,
 };
@@ -221,11 +222,13 @@ impl Router {
         drop(self.ask(endpoint, ping, (now, now + self.setting.silence_limit)));
     }
 
-    /// Whom to ask for the map, best first: `hint`, then node ports, then bricks, those that answer before
-    /// those that do not, and otherwise by chance.
-    pub(crate) fn informants(&self, hint: Option<&str>) -> Vec<Arc<Endpoint>> {
+    /// Whom to ask for the map, best first: who knows, then node ports, then bricks, those that answer before
+    /// those that do not, who is doubted behind others, and otherwise by chance.
+    pub(crate) fn informants(&self, hint: &Hint) -> Vec<Arc<Endpoint>> {
         let now = Instant::now();
         let directory = self.directory();
+        let doubted = hint.doubted.as_deref();
+        let doubted_node = doubted.and_then(|it| directory.node_port_of(it));
         let mut all: Vec<Arc<Endpoint>> = Vec::new();
         for endpoint in directory.all() {
             if !all
@@ -236,10 +239,12 @@ impl Router {
             }
         }
         all.sort_by_cached_key(|it| {
-            let is_hinted = hint == Some(it.peer.address.as_str());
+            let address = Some(it.peer.address.as_str());
+            let is_hinted = hint.knows.as_deref() == address;
+            let is_doubted = address == doubted || address == doubted_node;
             (
                 !is_hinted,
-                !it.peer.is_up(now),
+                !it.peer.is_up(now) || is_doubted,
                 it.peer.kind(),
                 self.random(),
             )
@@ -370,7 +375,10 @@ impl Caller for Router {
                 let address = Again::address(&host, port, &asked);
                 // A replica that does not serve a read may be none any more.
                 if self.repair(slot, &address) || call.is_read() {
-                    self.refresh_soon(Some(address.clone()));
+                    self.refresh_soon(Hint {
+                        knows: Some(address.clone()),
+                        ..Hint::default()
+                    });
                 }
                 call.route = Route::Free {
                     redirect: Some(address),
@@ -381,7 +389,11 @@ impl Caller for Router {
             Again::At { .. } => call.finish(Err(otherwise)),
             Again::AfterPause { is_map_old } => {
                 if is_map_old {
-                    self.refresh_soon(None);
+                    let doubted = peer.map(|it| it.address.clone());
+                    self.refresh_soon(Hint {
+                        doubted,
+                        ..Hint::default()
+                    });
                 }
                 call.pauses += 1;
                 let pause = pause(call.pauses, &self.setting.random);

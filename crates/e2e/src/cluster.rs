@@ -66,6 +66,23 @@ impl Cluster {
         Self::start_on(None, order, bricks, arguments)
     }
 
+    /// As [`Self::start`], one node for each of these data directories.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_at(data: &[PathBuf], bricks: u16, arguments: &[&str]) -> Self {
+        let mut cluster = Self::new(None, data.len(), bricks, arguments);
+        for (node, data) in cluster.nodes.iter_mut().zip(data) {
+            node.data.clone_from(data);
+        }
+        for at in 0..data.len() {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
     /// As [`Self::start`], each node in its own namespace of a network that can be cut.
     ///
     /// # Panics

@@ -6,7 +6,7 @@ use crate::network::Network;
 use crate::plain::{Met, PlainReaders};
 use crate::value::Value;
 use brickyard_torture::{
-    Action, CheckedHistory, Kind, Load, LoadOptions, Operation, Outcome, Recording,
+    Action, CheckedHistory, Kind, Load, LoadOptions, Operation, Outcome, Recording, Wait,
 };
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -167,7 +167,11 @@ pub fn try_failure(
         checked: recording.check().map_err(|violation| violation.to_string()),
         write_wait: wait(Kind::Write),
         read_wait: wait(Kind::Read),
-        free_read_wait: Duration::from_nanos(recording.longest_undisturbed(begin, last)),
+        free_read_wait: Duration::from_nanos(
+            recording
+                .longest_undisturbed(begin, last)
+                .map_or(0, Wait::took),
+        ),
         plain,
         whole_after: Duration::from_nanos(whole - end),
         failure: (Duration::from_nanos(begin), Duration::from_nanos(end)),

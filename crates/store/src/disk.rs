@@ -97,6 +97,12 @@ pub trait DiskFile: Send + Sync + 'static {
     /// Whatever the operating system says.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
+    /// Keeps room on the disk for the file to grow to so many bytes; its length stays. A cut gives the room behind it back.
+    ///
+    /// # Errors
+    /// Whatever the operating system says: there is no room, or the file system cannot keep any.
+    fn keep_room(&self, len: u64) -> io::Result<()>;
+
     /// Length of the file in bytes.
     ///
     /// # Errors

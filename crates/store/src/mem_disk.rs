@@ -50,6 +50,8 @@ struct State {
     faults: Faults,
     dice: Dice,
     millis: u64,
+    /// Room that files keep ahead of their ends, by inode; `None`: a file system that cannot.
+    rooms: Option<BTreeMap<u64, u64>>,
 }
 
 impl MemDisk {
@@ -70,10 +72,16 @@ impl MemDisk {
             faults: Faults::default(),
             dice: Dice::new(seed),
             millis: 1_700_000_000_000,
+            rooms: None,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
         }
+    }
+
+    /// From now on files can keep room ahead of their ends.
+    pub fn let_room_be_kept(&self) {
+        self.lock().rooms.get_or_insert_default();
     }
 
     /// From now on `fault` happens.
@@ -177,9 +185,16 @@ impl State {
     }
 
     fn used(&self) -> u64 {
-        let files = self.names.iter();
-        let len = |inode| self.contents.get(&inode).map_or(0, |it| it.bytes().len());
-        files.map(|(_, inode)| len(inode) as u64).sum()
+        self.names
+            .iter()
+            .map(|(_, inode)| self.used_by(inode))
+            .sum()
+    }
+
+    fn used_by(&self, inode: u64) -> u64 {
+        let len = self.contents.get(&inode).map_or(0, |it| it.bytes().len());
+        let room = self.rooms.as_ref().and_then(|it| it.get(&inode).copied());
+        room.unwrap_or(0).max(len as u64)
     }
 
     fn power_cut(&mut self) {
@@ -198,8 +213,7 @@ impl State {
             return Ok((wanted, is_dying));
         };
         let room = capacity.saturating_sub(self.used());
-        let len = self.content(inode).bytes().len();
-        let grows = (offset + wanted).saturating_sub(len) as u64;
+        let grows = ((offset + wanted) as u64).saturating_sub(self.used_by(inode));
         let lacking = grows.saturating_sub(room) as usize;
         let fitting = wanted.saturating_sub(lacking);
         if lacking > 0 && fitting == 0 {
@@ -319,8 +333,25 @@ impl DiskFile for MemFile {
         if state.faults.refuses_set_len() {
             return Err(io::Error::other("injected failure of a cut"));
         }
+        if let Some(rooms) = &mut state.rooms {
+            rooms.remove(&self.inode);
+        }
         let len = usize::try_from(len).map_err(io::Error::other)?;
         state.content(self.inode).set_len(len);
+        Ok(())
+    }
+
+    fn keep_room(&self, len: u64) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        let grows = len.saturating_sub(state.used_by(self.inode));
+        let used = state.used();
+        let capacity = state.faults.capacity();
+        let rooms = state.rooms.as_mut().ok_or(io::ErrorKind::Unsupported)?;
+        if capacity.is_some_and(|capacity| used + grows > capacity) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let room = rooms.entry(self.inode).or_default();
+        *room = len.max(*room);
         Ok(())
     }
 

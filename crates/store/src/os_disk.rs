@@ -127,6 +127,21 @@ impl DiskFile for File {
         Self::set_len(self, len)
     }
 
+    #[cfg(target_os = "linux")]
+    fn keep_room(&self, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(
+            self,
+            rustix::fs::FallocateFlags::KEEP_SIZE,
+            0,
+            len,
+        )?)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn keep_room(&self, _len: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn byte_len(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
     }

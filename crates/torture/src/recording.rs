@@ -3,6 +3,9 @@
 use brickyard_history::{Bytes, CheckedHistory, Nanos, Operation, Outcome, Violation, check};
 use std::collections::HashMap;
 
+/// By then a read should be answered by some healthy copy. A write that begins before that may reach the copy first.
+const SOON: Nanos = 200_000_000;
+
 /// Reads and writes, which have different promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -23,6 +26,14 @@ pub struct Wait {
     pub called: Nanos,
     /// Until when.
     pub returned: Nanos,
+}
+
+impl Wait {
+    /// How long it was.
+    #[must_use]
+    pub const fn took(&self) -> Nanos {
+        self.returned - self.called
+    }
 }
 
 /// What was done in a piece of time.
@@ -67,21 +78,25 @@ impl Recording {
         check(&self.operations, |_| None)
     }
 
-    /// The longest wait for something of a kind that was under way at some time between the two.
+    /// How long the longest wait took for something of a kind that was under way at some time between the two.
     #[must_use]
     pub fn longest(&self, kind: Kind, from: Nanos, to: Nanos) -> Nanos {
+        self.longest_wait(kind, from, to).map_or(0, Wait::took)
+    }
+
+    /// The longest wait for something of a kind that was under way at some time between the two.
+    #[must_use]
+    pub fn longest_wait(&self, kind: Kind, from: Nanos, to: Nanos) -> Option<&Wait> {
         let waits = self.waits.iter().filter(|wait| wait.kind == kind);
         waits
             .filter(|wait| wait.called <= to && wait.returned >= from)
-            .map(|wait| wait.returned - wait.called)
-            .max()
-            .unwrap_or(0)
+            .max_by_key(|wait| wait.took())
     }
 
     /// The longest wait for a read that was under way at some time between the two, of a key on which no write was under
-    /// way when the read began. The others may have to wait for the outcome of that write.
+    /// way when the read began, or [`SOON`] after. The others may have to wait for the outcome of that write.
     #[must_use]
-    pub fn longest_undisturbed(&self, from: Nanos, to: Nanos) -> Nanos {
+    pub fn longest_undisturbed(&self, from: Nanos, to: Nanos) -> Option<&Wait> {
         let mut writes: HashMap<&[u8], Vec<(Nanos, Nanos)>> = HashMap::new();
         for operation in self.operations.iter().filter(|it| !it.action.is_read()) {
             // What became of it nobody knows: it may be under way for as long as anybody waits.
@@ -94,15 +109,14 @@ impl Recording {
             let of_key = writes.get(&*wait.key);
             of_key.is_some_and(|it| {
                 let mut under_way = it.iter();
-                under_way.any(|(called, end)| *called <= wait.called && wait.called <= *end)
+                let until = wait.returned.min(wait.called + SOON);
+                under_way.any(|(called, end)| *called <= until && wait.called <= *end)
             })
         };
         let waits = self.waits.iter().filter(|wait| wait.kind == Kind::Read);
         waits
             .filter(|wait| wait.called <= to && wait.returned >= from && !is_disturbed(wait))
-            .map(|wait| wait.returned - wait.called)
-            .max()
-            .unwrap_or(0)
+            .max_by_key(|wait| wait.took())
     }
 
     /// Throughput over time, in pieces of so many nanoseconds.
@@ -187,8 +201,33 @@ mod recording_test {
             ..Recording::default()
         };
         assert_eq!(recording.longest(Kind::Read, 100, 1000), 820);
-        assert_eq!(recording.longest_undisturbed(100, 1000), 20);
-        assert_eq!(recording.longest_undisturbed(200, 1000), 0);
+        let quiet = recording.longest_undisturbed(100, 1000);
+        assert_eq!(quiet.map(|it| (it.called, it.took())), Some((130, 20)));
+        assert!(recording.longest_undisturbed(200, 1000).is_none());
+    }
+
+    #[test]
+    fn read_that_a_write_may_have_overtaken_is_not_undisturbed() {
+        let write = |called| Operation {
+            key: "a".as_bytes().into(),
+            action: brickyard_history::Action::Delete,
+            called,
+            returned: called + 10 * SOON,
+            outcome: Outcome::Did(true),
+            client: 1,
+        };
+        let recording = |called| Recording {
+            operations: vec![write(called)],
+            waits: vec![wait_for(Kind::Read, "a", 100, 100 + 5 * SOON)],
+            ..Recording::default()
+        };
+        let longest = |called| {
+            let recording = recording(called);
+            let longest = recording.longest_undisturbed(100, 10 * SOON);
+            longest.map(Wait::took)
+        };
+        assert_eq!(longest(100 + SOON), None);
+        assert_eq!(longest(101 + SOON), Some(5 * SOON));
     }
 
     #[test]

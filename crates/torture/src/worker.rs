@@ -89,6 +89,8 @@ impl Worker {
                 if self.common.is_over.load(Ordering::Relaxed) {
                     break;
                 }
+                // Who is refused at once asks again at the same pace.
+                tokio::time::sleep(self.pause).await;
                 if outcome == Outcome::Unknown {
                     // What is unknown may still happen: another value tells the two apart.
                     action = self.another(action);

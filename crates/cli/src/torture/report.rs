@@ -4,7 +4,7 @@
 
 use super::failure::Kind;
 use super::plan::{PATIENCE, Plan};
-use super::round::Round;
+use super::round::{Longest, Round};
 use brickyard_torture::{Mark, Sample, plot};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -106,6 +106,14 @@ impl fmt::Display for Spread {
     }
 }
 
+/// Milliseconds, and how many after the failure began it did.
+impl fmt::Display for Longest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (took, begun) = (self.took.as_millis(), self.begun.as_millis());
+        f.pad(&format!("{took} ms from {begun}"))
+    }
+}
+
 fn rows(result: &CampaignResult) -> Vec<Row> {
     let row = |kind: Kind| {
         let rounds = || result.rounds.iter().filter(move |round| round.kind == kind);
@@ -117,9 +125,9 @@ fn rows(result: &CampaignResult) -> Vec<Row> {
             operations: checked().map(|it| it.operations).sum(),
             unknown: checked().map(|it| it.unknown).sum(),
             bad: rounds().count() - checked().count(),
-            write_wait: spread(|round| round.write_wait),
-            read_wait: spread(|round| round.read_wait),
-            quiet_read_wait: spread(|round| round.quiet_read_wait),
+            write_wait: spread(|round| round.write_wait.took),
+            read_wait: spread(|round| round.read_wait.took),
+            quiet_read_wait: spread(|round| round.quiet_read_wait.took),
             whole_after: spread(|round| round.whole_after),
         }
     };
@@ -221,7 +229,7 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
         );
     }
     out += "<h2>Rounds</h2>\n<table><tr><th>failure</th><th>node</th><th>operations</th><th>longest write</th>\
-            <th>longest read</th><th>whole after</th></tr>\n";
+            <th>longest read</th><th>of keys not written to</th><th>whole after</th></tr>\n";
     for round in result.rounds.iter().take(ROUNDS_LISTED) {
         let node = round
             .node
@@ -232,10 +240,11 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
             .map_or(0, |checked| checked.operations);
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{node}</td><td>{operations}</td><td>{} ms</td><td>{} ms</td><td>{} ms</td></tr>",
+            "<tr><td>{}</td><td>{node}</td><td>{operations}</td><td>{}</td><td>{}</td><td>{}</td><td>{} ms</td></tr>",
             round.kind.title(),
-            round.write_wait.as_millis(),
-            round.read_wait.as_millis(),
+            round.write_wait,
+            round.read_wait,
+            round.quiet_read_wait,
             round.whole_after.as_millis()
         );
     }

@@ -18,6 +18,13 @@ fn plan() -> Plan {
     }
 }
 
+fn longest(wait_ms: u64) -> Longest {
+    Longest {
+        took: Duration::from_millis(wait_ms),
+        begun: Duration::from_millis(7),
+    }
+}
+
 fn round(kind: Kind, checked: Result<usize, &str>, wait_ms: u64) -> Round {
     Round {
         kind,
@@ -30,9 +37,9 @@ fn round(kind: Kind, checked: Result<usize, &str>, wait_ms: u64) -> Round {
                 ways_max: 3,
             })
             .map_err(str::to_owned),
-        write_wait: Duration::from_millis(wait_ms),
-        read_wait: Duration::from_millis(wait_ms / 2),
-        quiet_read_wait: Duration::from_millis(wait_ms / 10),
+        write_wait: longest(wait_ms),
+        read_wait: longest(wait_ms / 2),
+        quiet_read_wait: longest(wait_ms / 10),
         whole_after: Duration::from_millis(wait_ms * 2),
         began: Duration::from_secs(1),
         samples: vec![
@@ -66,6 +73,7 @@ fn page_shows_median_and_worst_of_each_kind_and_how_to_repeat_it() {
     assert!(page.contains(
         "brickyard torture --seed 9 --rounds 4 --nodes 3 --bricks 1 --replicas 2 --durability log --only kill,cut-to"
     ));
+    assert!(page.contains("<td>700 ms from 7</td><td>350 ms from 7</td><td>70 ms from 7</td>"));
     assert!(page.contains("<svg") && page.ends_with("</html>\n"));
     let (samples, marks) = timeline(&result);
     assert!(samples.len() <= POINTS && marks.len() == 4);

@@ -8,7 +8,7 @@ use super::harm::harm;
 use anyhow::{Context as _, bail};
 use brickyard_torture::{
     Action, CheckedHistory, Kind as Of, Load, LoadOptions, Nanos, Operation, Outcome, Recording,
-    Sample,
+    Sample, Wait,
 };
 use brickyard_wire::Value;
 use std::time::Duration;
@@ -39,10 +39,10 @@ pub(super) struct Round {
     /// What the checker said; the violation in words.
     pub(super) checked: Result<CheckedHistory, String>,
     /// The longest that an operation took that was under way while or after it, all attempts together.
-    pub(super) write_wait: Duration,
-    pub(super) read_wait: Duration,
+    pub(super) write_wait: Longest,
+    pub(super) read_wait: Longest,
     /// The same for reads of keys on which no write was under way.
-    pub(super) quiet_read_wait: Duration,
+    pub(super) quiet_read_wait: Longest,
     /// From its end until every partition had all its replicas.
     pub(super) whole_after: Duration,
     /// When it began, since the round did.
@@ -50,6 +50,23 @@ pub(super) struct Round {
     pub(super) samples: Vec<Sample>,
     /// The history, if it is not linearizable.
     pub(super) history: Vec<Operation>,
+}
+
+/// The longest wait of a kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Longest {
+    pub(super) took: Duration,
+    /// When it began, since the failure did: what is only being found out, and what comes back, hold up others.
+    pub(super) begun: Duration,
+}
+
+impl Longest {
+    fn of(wait: Option<&Wait>, failure: Nanos) -> Self {
+        wait.map_or_else(Self::default, |wait| Self {
+            took: Duration::from_nanos(wait.took()),
+            begun: Duration::from_nanos(wait.called.saturating_sub(failure)),
+        })
+    }
 }
 
 /// Lets a failure happen under load, and waits until all is well again.
@@ -84,9 +101,9 @@ pub(super) async fn run(
         let mut recording = load.stop();
         let samples = recording.samples(PIECE);
         audit(&seeds, &keys, zero, &mut recording)?;
-        let wait = |of| Duration::from_nanos(recording.longest(of, begin, last));
+        let wait = |of| Longest::of(recording.longest_wait(of, begin, last), begin);
         let (write_wait, read_wait) = (wait(Of::Write), wait(Of::Read));
-        let quiet_read_wait = Duration::from_nanos(recording.longest_undisturbed(begin, last));
+        let quiet_read_wait = Longest::of(recording.longest_undisturbed(begin, last), begin);
         let checked = recording.check().map_err(|violation| violation.to_string());
         let history = match &checked {
             Ok(_) => Vec::new(),

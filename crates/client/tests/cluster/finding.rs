@@ -2,7 +2,7 @@
 
 use crate::{Cluster, fake::Answer, key_of};
 use brickyard_client::{Client, Error, Options};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// A map is asked for with its version.
 const QUESTIONS: usize = 2;
@@ -267,4 +267,71 @@ async fn an_older_map_is_not_taken_for_a_newer() {
         table.set("k", "v").await.unwrap();
     }
     assert_eq!(cluster.asked("SET")[0], 0, "the older map was believed");
+}
+
+const FULL_DISK: &str = "-MISCONF the log of brick 0 cannot be written (disk full)\r\n";
+
+#[tokio::test]
+async fn full_disk_is_tried_again_until_another_leads() {
+    let cluster = Cluster::of(2, true).await;
+    cluster.move_all_to(&[0, 1]);
+    let addresses = |order: [usize; 2]| order.map(|at| cluster.bricks[at].address.clone());
+    let (world, next) = (Arc::clone(&cluster.world), addresses([1, 0]).to_vec());
+    let mut refused = 0;
+    cluster.bricks[0].on_request(move |words| {
+        if words[0] != "SET" {
+            return Answer::Usual;
+        }
+        refused += 1;
+        if refused == 3 {
+            world.lock().unwrap().map = vec![(0, 16383, next.clone())];
+        }
+        Answer::Say(FULL_DISK.to_owned())
+    });
+    let table = cluster.table(cluster.options()).await;
+    table.set("k", "v").await.unwrap();
+    assert_eq!(cluster.asked("SET")[1], 1);
+}
+
+#[tokio::test]
+async fn full_disk_that_stays_full_is_told() {
+    let cluster = Cluster::of(1, false).await;
+    cluster.bricks[0].on_request(|words| match words[0].as_str() {
+        "SET" => Answer::Say(FULL_DISK.to_owned()),
+        _ => Answer::Usual,
+    });
+    let table = cluster.table(cluster.options()).await;
+    let error = table.set("k", "v").await.unwrap_err();
+    assert!(error.is_not_executed(), "{error}");
+    assert!(error.to_string().contains("disk full"), "{error}");
+}
+
+#[tokio::test]
+async fn who_refuses_is_the_last_to_be_asked_for_the_map() {
+    let cluster = Cluster::of(2, true).await;
+    cluster.move_all_to(&[0, 1]);
+    let mut is_refused = false;
+    cluster.bricks[0].on_request(move |words| {
+        is_refused ^= words[0] == "SET";
+        match words[0].as_str() {
+            "SET" if is_refused => Answer::Say("-CLUSTERDOWN not now\r\n".to_owned()),
+            _ => Answer::Usual,
+        }
+    });
+    let seeds = cluster.bricks.iter().map(|it| it.address.clone());
+    let options = Options {
+        seeds: seeds.collect(),
+        ..cluster.options()
+    };
+    let table = cluster.table(options).await;
+    let maps = |brick: usize| {
+        let asked = cluster.bricks[brick].asked("CLUSTER");
+        asked.iter().filter(|words| words[1] == "SLOTS").count()
+    };
+    let begin = [maps(0), maps(1)];
+    while maps(1) < begin[1] + 12 {
+        table.set("k", "v").await.unwrap();
+    }
+    // It is asked beside the other where that takes long to answer.
+    assert!(maps(0) <= begin[0] + 2, "{} of 12", maps(0) - begin[0]);
 }

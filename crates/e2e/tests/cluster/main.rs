@@ -10,6 +10,7 @@ mod dev;
 mod digest;
 mod figure9;
 mod forming;
+mod full_disk;
 mod gateway;
 mod grow;
 mod heal;

@@ -170,6 +170,38 @@ fn full_disk_refuses_and_nothing_of_it_comes_back() {
 }
 
 #[test]
+fn full_disk_leaves_room_for_a_while() {
+    let disk = MemDisk::new(1);
+    disk.let_room_be_kept();
+    let mut log = create(&disk);
+    let mut state = begun();
+    disk.inject(Fault::Full {
+        capacity: log.byte_len(),
+    });
+    let begin = log.byte_len();
+    while log.byte_len() < begin + ROOM_AHEAD / 2 {
+        let next = state.entries.last().map_or(12, |it| it.index + 1);
+        let entry = ControlEntry {
+            data: vec![1; 5000],
+            ..entry(next, 4)
+        };
+        log.append(None, &[entry.clone()]).unwrap();
+        assert!(state.take(vec![entry]));
+    }
+    let refused = log.append(
+        None,
+        &[ControlEntry {
+            data: vec![1; ROOM_AHEAD as usize],
+            ..entry(1000, 4)
+        }],
+    );
+    assert!(matches!(refused, Err(ControlLogError::Full { .. })));
+    log.sync().unwrap();
+    disk.power_cut();
+    assert_eq!(open(&disk, PageCache::MaybeLost).state, state);
+}
+
+#[test]
 fn a_write_that_cannot_be_undone_ends_the_log() {
     let disk = MemDisk::new(1);
     let mut log = create(&disk);

@@ -45,6 +45,10 @@ const TEMPORARY: &str = "control.tmp";
 /// Left by a failed sync: the page cache is no witness of what was written since the one before.
 const UNSURE: &str = "control.unsure";
 
+/// The file keeps so much room ahead of its end, where the file system can: a disk that others have filled does not keep this
+/// node from hearing for long what the others agree on, and what it should do about its full disk.
+const ROOM_AHEAD: u64 = 1 << 20;
+
 /// See the module. One thread uses it.
 pub struct ControlLog<D: Disk> {
     disk: D,
@@ -54,6 +58,8 @@ pub struct ControlLog<D: Disk> {
     len: u64,
     /// Bytes that survive a power cut.
     synced: u64,
+    /// The file has room until here.
+    room: u64,
     /// The next record's.
     number: u64,
     poisoned: Option<Poisoned>,
@@ -150,6 +156,7 @@ impl<D: Disk> ControlLog<D> {
             file,
             len: scan.len,
             synced: 0,
+            room: 0,
             number: scan.records,
             poisoned: None,
         };
@@ -271,7 +278,19 @@ impl<D: Disk> ControlLog<D> {
         }
         self.len += bytes.len() as u64;
         self.number += 1;
+        self.keep_room();
         Ok(())
+    }
+
+    fn keep_room(&mut self) {
+        if self.room >= self.len + ROOM_AHEAD / 2 {
+            return;
+        }
+        let room = self.len + ROOM_AHEAD;
+        // If none can be kept, whatever needs room finds out.
+        if self.file.keep_room(room).is_ok() {
+            self.room = room;
+        }
     }
 
     /// Takes back what a refused write left, so that it never comes back.
@@ -281,6 +300,7 @@ impl<D: Disk> ControlLog<D> {
             return self.poison("undo a write to", error);
         }
         self.synced = self.len;
+        self.room = 0;
         refusal(&self.disk, NAME, needed, error)
     }
 
@@ -327,15 +347,18 @@ struct Written<D: Disk> {
 
 impl<D: Disk> Written<D> {
     fn into_log(self, disk: D, directory: DirectoryId) -> ControlLog<D> {
-        ControlLog {
+        let mut log = ControlLog {
             disk,
             directory,
             file: self.file,
             len: self.len,
             synced: self.len,
+            room: 0,
             number: self.records,
             poisoned: None,
-        }
+        };
+        log.keep_room();
+        log
     }
 }
 
