@@ -9,7 +9,7 @@ use crate::message::Message;
 use crate::register;
 use brickyard_control::message::{Changed, Join, Joined, NotLeader, Present, ToLeader, ToNode};
 use brickyard_control::{ControlOutput, Controller, LeaderContact, ProposalToken, RoundToken};
-use brickyard_metadata::{Catalog, Node, Outcome, Registered};
+use brickyard_metadata::{Catalog, Change, Node, Outcome, Registered};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
 use std::sync::Arc;
@@ -88,6 +88,14 @@ impl Lead {
                 controller.on_promote(ask);
             }
             ToLeader::Evict(ask) if Some(ask.primary.member.node) == from => {
+                tracing::debug!(
+                    partition = %ask.partition,
+                    view = %ask.view,
+                    primary = %ask.primary,
+                    out = %ask.backup,
+                    has_withdrawn = ask.has_withdrawn,
+                    "a primary asks for a member to be taken out"
+                );
                 controller.on_evict(ask);
             }
             ToLeader::Split(ask) if Some(ask.primary.member.node) == from => {
@@ -272,6 +280,7 @@ impl Lead {
                 }
                 ControlOutput::Propose(ProposalToken(token), change) => {
                     let by = (self.term, token);
+                    tell(&change);
                     let proposed = agreement.propose(&Entry::Decided { by, change });
                     if let Err(refused) = proposed {
                         let outcome = Err(format!("not proposed: {refused:?}"));
@@ -360,4 +369,25 @@ pub(crate) fn not_leader<H>(agreement: &Agreement, common: &Common<H>) -> ToNode
         leader,
         address: leader.and_then(address),
     })
+}
+
+/// What was decided about views, for whoever looks into how long a failure took.
+fn tell(change: &Change) {
+    let Change::Decide(decisions) = change else {
+        return;
+    };
+    for proposal in &decisions.proposals {
+        let backups: Vec<String> = proposal.backups.iter().map(ToString::to_string).collect();
+        tracing::debug!(
+            partition = %proposal.partition,
+            base = %proposal.base,
+            ground = ?proposal.ground,
+            primary = %proposal.primary,
+            backups = backups.join(" "),
+            "a view is proposed"
+        );
+    }
+    for settled in &decisions.settled {
+        tracing::debug!(partition = %settled.partition, view = %settled.view, "a view takes effect");
+    }
 }

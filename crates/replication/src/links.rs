@@ -42,6 +42,8 @@ pub(crate) struct Peer {
     /// The stream from it, and its number.
     pub(crate) incoming: Option<(u64, LinkId)>,
     pub(crate) dialed_at: Option<Instant>,
+    /// For how long nothing has come on the stream to it, or there was none.
+    silent_for: Duration,
 }
 
 impl Links {
@@ -238,6 +240,21 @@ impl Links {
                 ready.close(link.id, "nothing was heard on it");
             }
         }
+        for peer in self.peers.values_mut() {
+            let link = peer
+                .outgoing
+                .and_then(|id| self.links.get(id.0 as usize)?.as_ref());
+            peer.silent_for = match link.filter(|it| !it.is_stale) {
+                Some(link) => link.silent_for,
+                None => peer.silent_for + passed.min(TICK_MAX),
+            };
+        }
+    }
+
+    /// For how long nothing was heard of a brick that gets records.
+    pub(crate) fn silence_of(&self, replica: Replica) -> Duration {
+        let peer = self.peers.get(&replica);
+        peer.map_or(Duration::ZERO, |it| it.silent_for)
     }
 
     /// The map knows the primary now whose stream was refused: it is asked to begin again.

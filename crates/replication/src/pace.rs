@@ -22,8 +22,9 @@ pub(crate) const TICK_MAX: Duration = Duration::from_millis(200);
 /// How many times as long as the longest of late a wait may last.
 const PATIENCE: u32 = 3;
 
-/// The longest of late fades by one in so many at each tick: in a minute by half.
-const FADES: u32 = 1024;
+/// The longest of late fades by one in so many at each tick: in eighteen seconds by half. A failure that has ended does not make
+/// for long that the next one is found late.
+const FADES: u32 = 256;
 
 /// Waits of this length are slow as a rule, if so many of them in a row keep the average above it.
 const SLOW: Duration = Duration::from_millis(100);

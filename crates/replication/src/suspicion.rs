@@ -208,7 +208,10 @@ impl Holdup<'_> {
             let is_slow = link.is_some_and(|it| it.sender.is_slow());
             let (least, most) = (self.config.suspect_after, self.config.eviction_timeout);
             let patience = link.map_or(least, |it| it.sender.patience(least, most));
-            let waited = self.note_stall(place);
+            // Who has been silent for longer than the op waits is not given its time anew.
+            let waited = self.note_stall(place).map_or(Duration::ZERO, |stalled| {
+                stalled.max(self.links.silence_of(replica))
+            });
             let may_go =
                 |least| may_go(self.it, place, self.links, self.config, self.is_well, least);
             let is_out = waited >= most
@@ -225,26 +228,19 @@ impl Holdup<'_> {
         }
     }
 
-    /// For how long the op at the front has waited for this member alone. It begins anew with each op, and when a vote comes
-    /// that says more than any before: not when a stream breaks, nor when another one begins.
-    fn note_stall(&mut self, place: usize) -> Duration {
-        let Some((op, sequence)) = self
-            .it
-            .log
-            .pending
-            .front()
-            .map(|entry| (entry.op, entry.sequence))
-        else {
-            return Duration::ZERO;
-        };
+    /// For how long the op at the front has waited for this member alone, if it does. It begins anew with each op, and when a
+    /// vote comes that says more than any before: not when a stream breaks, nor when another one begins.
+    fn note_stall(&mut self, place: usize) -> Option<Duration> {
+        let front = self.it.log.pending.front()?;
+        let (op, sequence) = (front.op, front.sequence);
         let (durability, passed) = (self.it.durability, self.passed);
         let member = &mut self.it.lead.members[place];
         let (vote, is_covered) = vote_of(member, self.links, durability, sequence);
         if is_covered {
             member.stall = None;
-            return Duration::ZERO;
+            return None;
         }
-        match &mut member.stall {
+        Some(match &mut member.stall {
             Some(stall) if stall.op == op && vote <= stall.vote => {
                 stall.waited += passed;
                 stall.waited
@@ -255,7 +251,7 @@ impl Holdup<'_> {
                 *stall = Some(Stall { op, vote, waited });
                 waited
             }
-        }
+        })
     }
 }
 

@@ -3,6 +3,8 @@
 //! A stall is the system's own (`fsfreeze`): whoever writes or syncs waits in the kernel until it ends, and reads go on. A slow
 //! disk is one that stalls for a while, again and again: what is written meanwhile takes that long.
 
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -79,6 +81,7 @@ impl SlowDisk {
             .append(true)
             .open(&ballast)
             .and_then(|mut file| {
+                take_room(&file)?;
                 for bytes in [PIECE_BYTES, 4096, 1] {
                     fill_with(&mut file, &vec![1; bytes])?;
                 }
@@ -178,6 +181,23 @@ fn freeze(folder: &Path) -> Result<(), DiskError> {
 
 fn unfreeze(folder: &Path) -> Result<(), DiskError> {
     run("fsfreeze", &["--unfreeze".as_ref(), folder])
+}
+
+/// Takes nearly all the room without writing it: a disk that is busy for seconds would be a failure of its own.
+fn take_room(file: &fs::File) -> io::Result<()> {
+    let (mut len, mut piece) = (0, BYTES);
+    while piece >= PIECE_BYTES as u64 {
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), len, piece) {
+            Ok(()) => len += piece,
+            Err(Errno::NOSPC) => {
+                // A part of it may have been taken.
+                file.set_len(len)?;
+                piece /= 2;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 fn fill_with(file: &mut fs::File, piece: &[u8]) -> io::Result<()> {

@@ -202,6 +202,28 @@ fn time_of_a_silent_member_does_not_begin_anew_when_its_stream_is_closed() {
     assert!(ticks <= 4, "{ticks}");
 }
 
+/// A link is cut, and only later is anything written to the partition: that does not wait as long again.
+#[test]
+fn a_write_that_comes_late_does_not_wait_anew_for_a_silent_member() {
+    for is_closed in [false, true] {
+        let mut cluster = cluster(3);
+        cluster.brick(0).put(P, "k", "1").unwrap();
+        cluster.run();
+        cluster.wire(0, 2).is_held = true;
+        assert_eq!(evictions(&mut cluster, 0, 6), None);
+        if is_closed {
+            cluster.disconnect(0, 2);
+            cluster.bricks[2] = None;
+        }
+        assert_eq!(evictions(&mut cluster, 0, 6), None, "nothing waits for it");
+        cluster.brick(0).put(P, "k", "2").unwrap();
+        cluster.run();
+        let (ticks, asked) = evictions(&mut cluster, 0, 20).unwrap();
+        assert!(ticks <= 2, "{ticks}");
+        assert_eq!(asked, [evict(P, 2, false)]);
+    }
+}
+
 /// It takes a quarter of a second for everything, and others do not.
 fn is_slow(cluster: &mut Cluster, at: usize, ticks: u32) -> Option<Vec<Want>> {
     (0..ticks).find_map(|tick| {
