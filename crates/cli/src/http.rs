@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use brickyard_tls::rustls::StreamOwned;
 use brickyard_tls::{Dialer, in_words};
 use std::{
+    fmt,
     io::{ErrorKind, Read, Write},
     net::{TcpStream, ToSocketAddrs},
     time::{Duration, Instant},
@@ -23,6 +24,15 @@ pub(crate) struct Access {
     pub(crate) tls: Option<Dialer>,
     /// Shown to nodes that ask for one.
     pub(crate) token: Option<String>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access")
+            .field("tls", &self.tls.is_some())
+            .field("token", &self.token.as_ref().map(|_| "***"))
+            .finish()
+    }
 }
 
 /// What a node said.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 /// What the clients do.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Node ports of the cluster, `host:port`.
-    pub seeds: Vec<String>,
+    /// Where the cluster is, who the clients are there, and how far they go.
+    pub client: Options,
     /// The table; it must exist.
     pub table: String,
     /// Keys that are used. What they hold at first is removed.
@@ -22,34 +22,28 @@ pub struct LoadOptions {
     pub writers: u32,
     /// Clients that only read.
     pub readers: u32,
-    /// Which replicas the reads are asked of.
-    pub reads: ReadPolicy,
     /// The pause of each client between two operations.
     pub pause: Duration,
     /// Without it writes are `SET` alone, which is what throughput is measured with; with it there are deletions, counters,
     /// appended and compared values too.
     pub is_mixed: bool,
-    /// How long the client library tries before it gives up.
-    pub deadline: Duration,
-    /// After how long a silent connection is given up, and what it owes is asked of somebody else.
-    pub silence_limit: Duration,
 }
 
 impl LoadOptions {
-    /// Six clients that write and two that read, on keys of their choice, a thousand times a second each at most.
+    /// Six clients that write and two that read from any replica, on these keys, a thousand times a second each at most.
     #[must_use]
     pub fn new(seeds: Vec<String>, table: &str, keys: Vec<String>) -> Self {
         Self {
-            seeds,
+            client: Options {
+                reads: ReadPolicy::Replicas(brickyard_client::Lard::default()),
+                ..Options::new(seeds)
+            },
             table: table.to_owned(),
             keys,
             writers: 6,
             readers: 2,
-            reads: ReadPolicy::Replicas(brickyard_client::Lard::default()),
             pause: Duration::from_millis(1),
             is_mixed: true,
-            deadline: Duration::from_secs(5),
-            silence_limit: Duration::from_secs(1),
         }
     }
 }
@@ -167,13 +161,7 @@ impl Drop for Load {
 }
 
 async fn begin(options: &LoadOptions) -> Result<Client, Error> {
-    let client = Client::connect(Options {
-        reads: options.reads,
-        deadline: options.deadline,
-        silence_limit: options.silence_limit,
-        ..Options::new(options.seeds.clone())
-    })
-    .await?;
+    let client = Client::connect(options.client.clone()).await?;
     let table = client.table(&options.table);
     for key in &options.keys {
         table.del(key).await?;

@@ -47,6 +47,7 @@ const KINDS: &[(&str, Kind)] = &[
 const NOT_PRODUCT: &[(&str, Kind)] = &[
     ("crates/cli/src/torture/", Kind::Torture),
     ("crates/cli/src/cmd/torture.rs", Kind::Torture),
+    ("crates/cli/src/cmd/strangers.rs", Kind::Torture),
     ("crates/cli/src/cmd/sim.rs", Kind::Simulator),
     ("crates/cli/src/cmd/bench.rs", Kind::Bench),
     // The table of deliberate bugs.

@@ -83,6 +83,22 @@ pub(super) fn run(
     }
 }
 
+/// What is in each partition, as each of its replicas has it: how many keys, and their sum.
+pub(crate) fn contents(
+    target: &Target,
+    table: &str,
+) -> anyhow::Result<BTreeMap<i64, BTreeSet<(i64, u64)>>> {
+    let (copies, away) = collect(target, table)?;
+    anyhow::ensure!(
+        away.is_empty(),
+        "{} cannot be asked for what they have of {table}",
+        away.join(", ")
+    );
+    let of_one = |copies: &Vec<Copy>| copies.iter().map(|it| (it.keys, it.sum)).collect();
+    let all = copies.iter();
+    Ok(all.map(|(at, copies)| (*at, of_one(copies))).collect())
+}
+
 fn ask(target: &Target, link: &mut Link, request: &[&str]) -> anyhow::Result<Value> {
     let reply = link.call(request)?;
     if let Value::Error(text) = &reply {

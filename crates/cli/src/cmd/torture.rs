@@ -2,11 +2,12 @@
 //!
 //! In:  how long, which failures, a seed. Out: a report of one page. The work is in `crate::torture`.
 
+use super::strangers;
 use crate::exit;
 use crate::torture::campaign;
 use crate::torture::failure::Kind;
 use crate::torture::plan::{Durability, PATIENCE, Plan};
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,14 +19,17 @@ Examples:
   brickyard torture --only kill,kill-leader    those alone
   brickyard torture --seed 7 --rounds 9        the same failures in the same order as another time
   brickyard torture --laps 5 --replicas 3      every failure five times: medians and the worst
+  brickyard torture strangers --minutes 60     an hour of people who are not let in, instead
 
 The cluster is a new one on this machine, and ends with the command. Cuts take root and the programs `ip`
 and `tc`, failures of disks root, a loop device, mkfs.ext4 and fsfreeze.";
 
 /// What `brickyard torture` takes.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    instead: Option<Instead>,
     /// How long; the failure that is under way then is seen through
     #[arg(long, value_name = "N", default_value_t = 5.0, value_parser = minutes)]
     minutes: f64,
@@ -64,7 +68,17 @@ pub(crate) struct Arguments {
     dir: Option<PathBuf>,
 }
 
+/// What is tried instead of failures.
+#[derive(Debug, Subcommand)]
+enum Instead {
+    /// People who are not let in, at every port, while others are served
+    Strangers(strangers::Arguments),
+}
+
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(Instead::Strangers(strangers)) = arguments.instead {
+        return strangers::run(strangers);
+    }
     anyhow::ensure!(
         arguments.replicas <= arguments.nodes,
         "--replicas {} on --nodes {}: each replica takes a node of its own; ask for fewer replicas or more nodes",
@@ -141,23 +155,9 @@ fn drawn() -> u64 {
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
-    let minutes: f64 = text
-        .parse()
-        .map_err(|_| format!("'{text}' is not a number of minutes"))?;
-    if (0.01..=100_000.0).contains(&minutes) {
-        Ok(minutes)
-    } else {
-        Err(format!("{minutes} minutes: choose from 0.01 to 100000"))
-    }
+    strangers::within(text, "minutes", 0.01..=100_000.0)
 }
 
 fn patience(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| format!("'{text}' is not a number of seconds"))?;
-    if (0.05..=60.0).contains(&seconds) {
-        Ok(seconds)
-    } else {
-        Err(format!("{seconds} seconds: choose from 0.05 to 60"))
-    }
+    strangers::within(text, "seconds", 0.05..=60.0)
 }

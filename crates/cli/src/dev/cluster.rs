@@ -212,6 +212,7 @@ impl Cluster {
                 join: if founds { Vec::new() } else { all.clone() },
                 network: None,
                 settings: settings.to_vec(),
+                access: http::Access::default(),
             }
         };
         let launches = ports.iter().enumerate().map(launch);
@@ -316,9 +317,8 @@ pub(crate) async fn serving(node: &Node) -> anyhow::Result<()> {
 
 /// Asks a node over HTTP.
 pub(crate) async fn ask(launch: &Launch, path: &'static str) -> anyhow::Result<http::Answer> {
-    let address = launch.http_address();
-    spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT, &http::Access::default()))
-        .await?
+    let (address, access) = (launch.http_address(), launch.access.clone());
+    spawn_blocking(move || http::get(&address, path, POLL_TIMEOUT, &access)).await?
 }
 
 /// Gives the default table the copies that are asked for, which are so many, and waits until they are there, and evenly.

@@ -63,6 +63,7 @@ fn greeting_names_every_address_and_where_to_go_on() {
             join: Vec::new(),
             network: None,
             settings: Vec::new(),
+            access: http::Access::default(),
         })
         .collect();
     let launches: Vec<&Launch> = launches.iter().collect();

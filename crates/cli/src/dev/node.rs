@@ -4,6 +4,7 @@
 //! ended unasked.
 
 use super::ports::Ports;
+use crate::http::Access;
 use anyhow::Context as _;
 use brickyard_torture::Network;
 use rustix::process::{Pid, Signal, kill_process};
@@ -34,6 +35,8 @@ pub(crate) struct Launch {
     pub(crate) network: Option<Rc<Network>>,
     /// Further arguments of `brickyard server`.
     pub(crate) settings: Vec<String>,
+    /// How it is asked over HTTP.
+    pub(crate) access: Access,
 }
 
 /// What can be asked for.

@@ -118,13 +118,13 @@ fn keep_history(dir: &Path, number: usize, round: &Round) -> anyhow::Result<()> 
 }
 
 /// Where data and logs are.
-enum Dir {
+pub(super) enum Dir {
     Given(PathBuf),
     Temporary(tempfile::TempDir),
 }
 
 impl Dir {
-    fn open(given: Option<&Path>) -> anyhow::Result<Self> {
+    pub(super) fn open(given: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = given else {
             let dir = tempfile::Builder::new()
                 .prefix("brickyard-torture-")
@@ -144,7 +144,7 @@ impl Dir {
         Ok(Self::Given(path.to_owned()))
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         match self {
             Self::Given(path) => path,
             Self::Temporary(dir) => dir.path(),
@@ -152,7 +152,7 @@ impl Dir {
     }
 
     /// Where the data stays, if it does.
-    fn end(self, is_good: bool) -> Option<PathBuf> {
+    pub(super) fn end(self, is_good: bool) -> Option<PathBuf> {
         match self {
             Self::Given(path) => Some(path),
             Self::Temporary(dir) => (!is_good).then(|| dir.keep()),

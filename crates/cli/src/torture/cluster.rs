@@ -6,6 +6,7 @@ use super::plan::Plan;
 use crate::dev::cluster::{ask, end_of, serving};
 use crate::dev::node::{Launch, Node, Order};
 use crate::dev::ports::{self, Ports};
+use crate::http::Access;
 use anyhow::{Context as _, bail};
 use brickyard_bench::{Link, Target};
 use brickyard_torture::{Network, SlowDisk};
@@ -82,6 +83,7 @@ impl Cluster {
                 join,
                 network: network.clone(),
                 settings: settings(number).iter().map(ToString::to_string).collect(),
+                access: Access::default(),
             });
             order(&node, Order::Start).await?;
             serving(&node).await?;

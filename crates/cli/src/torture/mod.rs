@@ -20,3 +20,4 @@ mod harm;
 pub(crate) mod plan;
 mod report;
 mod round;
+pub(crate) mod strangers;

@@ -80,7 +80,7 @@ pub(super) async fn run(
     // Of this round alone: no history has to begin where another one ended.
     let keys: Vec<String> = (0..KEYS).map(|at| format!("r{number}-{at}")).collect();
     let mut options = LoadOptions::new(cluster.seeds(), super::cluster::TABLE, keys.clone());
-    options.silence_limit = patience;
+    options.client.silence_limit = patience;
     let load = spawn_blocking(move || Load::start(options)).await??;
     let zero = std::time::Instant::now() - Duration::from_nanos(load.now());
     wait_for_writes(&load)

@@ -1,8 +1,17 @@
-//! Clients that ask for much and read nothing: what a node holds for them is bounded, and others are served.
+//! Clients that ask for much and read nothing, and people who are not let in: what a node holds for them is bounded, others are served, and
+//! nothing is changed.
 
 use brickyard_e2e::client::{Client, encode};
 use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::deadline::PATIENCE;
+use brickyard_e2e::port::free_dev;
+use brickyard_e2e::process::run;
+use brickyard_e2e::server::program;
 use brickyard_e2e::value::Value;
+
+/// Nodes of the cluster that strangers come to, and two whose connections they overhear.
+const BESIEGED: u16 = 3;
+const OVERHEARD: u16 = 2;
 
 const MIB: u64 = 1 << 20;
 
@@ -67,4 +76,26 @@ fn clients_that_read_nothing_hold_little_of_other_nodes_values() {
             "reply {number}"
         );
     }
+}
+
+/// The hour of `brickyard torture strangers` in some seconds: what each port answers to each kind of stranger, that the tables, users and
+/// members are as before, that probes of HTTP are answered, and that the history of the clients beside them is linearizable.
+#[test]
+fn strangers_are_answered_as_they_may_be_and_change_nothing() {
+    let port = free_dev(BESIEGED + OVERHEARD).to_string();
+    let nodes = BESIEGED.to_string();
+    let words = ["torture", "strangers", "--minutes", "0.01", "--quiet", "1"];
+    let mut command = program();
+    command.args(words);
+    command.args(["--patience", "6", "--connections", "300"]);
+    command.args(["--nodes", &nodes, "--port", &port]);
+    let finished = run(&mut command, b"", PATIENCE).unwrap_or_else(|error| panic!("{error}"));
+    assert!(finished.status.success(), "{}", finished.text());
+    assert!(
+        finished
+            .stdout
+            .contains("Every answer was one that it may be"),
+        "{}",
+        finished.text()
+    );
 }
