@@ -16,6 +16,7 @@ pub(crate) mod outgoing;
 pub(crate) mod peers;
 mod refusals;
 pub(crate) mod send_queue;
+mod strangers;
 
 pub(crate) use incoming::Arrived;
 pub(crate) use peers::Peers;

@@ -13,7 +13,7 @@ pub const ANSWER: Duration = Duration::from_secs(2);
 /// How long one frame may take to be taken by the other end, before the connection counts as dead.
 pub const WRITE: Duration = Duration::from_secs(10);
 
-/// Connections that may not have said hello yet; further ones wait in the backlog.
+/// Connections that may not have said hello yet; one more, and the oldest of them is closed.
 pub const STRANGERS_MAX: usize = 256;
 
 /// Between two attempts.

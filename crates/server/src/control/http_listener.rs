@@ -1,27 +1,31 @@
 //! HTTP connections, bounded in number and in idle time, in the clear or under TLS.
 //!
 //! The endpoints ask for no password, and every connection takes a descriptor that a client could
-//! have had. So there are few, and one that says nothing is closed.
+//! have had. So there are few, and one that asks nothing is closed.
+//!
+//! Invariant: whoever comes is taken. Where all places are, the connection makes room that was answered longest ago: people who ask
+//! nothing, however many, keep nobody's question from being answered.
 
 use crate::tls::Current;
 use brickyard_tls::rustls::ServerConfig;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
 
-/// Connections at a time; further ones wait in the backlog. `descriptors` reserves for them.
+/// Connections at a time. `descriptors` reserves for them.
 const CONNECTIONS_MAX: usize = 48;
 
-/// How long a connection may say nothing. Longer than the usual scrape interval.
+/// How long a connection may take to ask something, since it came or was answered. Longer than the usual scrape interval.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// How long to wait when a connection cannot be accepted.
@@ -32,7 +36,7 @@ const RETRY: Duration = Duration::from_millis(200);
 pub(crate) struct HttpListener {
     listener: TcpListener,
     tls: Current<Arc<ServerConfig>>,
-    places: Arc<Semaphore>,
+    places: Arc<Mutex<Places>>,
 }
 
 impl HttpListener {
@@ -40,7 +44,7 @@ impl HttpListener {
         Self {
             listener,
             tls,
-            places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            places: Arc::default(),
         }
     }
 }
@@ -51,11 +55,6 @@ impl axum::serve::Listener for HttpListener {
 
     async fn accept(&mut self) -> (HttpStream, SocketAddr) {
         loop {
-            // The semaphore is never closed, and a full backlog is the answer to too many.
-            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
-                std::future::pending::<()>().await;
-                continue;
-            };
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     let idle = Box::pin(sleep(IDLE_MAX));
@@ -70,7 +69,7 @@ impl axum::serve::Listener for HttpListener {
                         HttpStream {
                             socket,
                             idle,
-                            _place: place,
+                            place: Place::take(&self.places),
                         },
                         peer,
                     );
@@ -88,12 +87,77 @@ impl axum::serve::Listener for HttpListener {
     }
 }
 
-/// A connection that ends when it has been silent for too long.
+/// Who is there, in the order in which each came or was last answered.
+#[derive(Debug, Default)]
+struct Places {
+    next: u64,
+    /// Dropping one tells its connection to end.
+    taken: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+impl Places {
+    /// Puts one behind all others.
+    fn insert(&mut self, connection: oneshot::Sender<()>) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.taken.insert(number, connection);
+        number
+    }
+}
+
+/// One connection's place, which it gives back at its end.
+#[derive(Debug)]
+struct Place {
+    places: Arc<Mutex<Places>>,
+    number: u64,
+    /// Resolves when somebody else needs it.
+    is_taken_away: oneshot::Receiver<()>,
+}
+
+impl Place {
+    fn take(places: &Arc<Mutex<Places>>) -> Self {
+        let (connection, is_taken_away) = oneshot::channel();
+        let mut all = locked(places);
+        if all.taken.len() >= CONNECTIONS_MAX {
+            all.taken.pop_first();
+        }
+        Self {
+            number: all.insert(connection),
+            places: Arc::clone(places),
+            is_taken_away,
+        }
+    }
+
+    /// Its question was answered: others go before it.
+    fn on_answered(&mut self) {
+        let mut all = locked(&self.places);
+        if let Some(connection) = all.taken.remove(&self.number) {
+            self.number = all.insert(connection);
+        }
+    }
+
+    fn poll_taken_away(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
+        let is_taken_away = Pin::new(&mut self.is_taken_away).poll(context);
+        is_taken_away.map(|_| io::ErrorKind::ConnectionAborted.into())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        locked(&self.places).taken.remove(&self.number);
+    }
+}
+
+fn locked(places: &Mutex<Places>) -> MutexGuard<'_, Places> {
+    places.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A connection that ends when it has asked nothing for too long, or is the one to make room.
 pub(crate) struct HttpStream {
     socket: HttpSocket,
     idle: Pin<Box<Sleep>>,
-    /// Its place among [`CONNECTIONS_MAX`].
-    _place: OwnedSemaphorePermit,
+    /// Among [`CONNECTIONS_MAX`].
+    place: Place,
 }
 
 /// The handshake is made by whoever reads first, as anybody does in HTTP: accepting goes on meanwhile.
@@ -128,16 +192,14 @@ impl AsyncRead for HttpStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.poll_read_socket(context, buffer) {
-            Poll::Pending if self.idle.as_mut().poll(context).is_ready() => {
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-            }
-            Poll::Pending => Poll::Pending,
-            done @ Poll::Ready(_) => {
-                self.idle.as_mut().reset(Instant::now() + IDLE_MAX);
-                done
-            }
+        if let Poll::Ready(error) = self.place.poll_taken_away(context) {
+            return Poll::Ready(Err(error));
         }
+        // A question that comes a byte at a time has no more time than others.
+        if self.idle.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        self.poll_read_socket(context, buffer)
     }
 }
 
@@ -147,11 +209,19 @@ impl AsyncWrite for HttpStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.socket {
+        if let Poll::Ready(error) = self.place.poll_taken_away(context) {
+            return Poll::Ready(Err(error));
+        }
+        let written = match &mut self.socket {
             HttpSocket::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             HttpSocket::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
             HttpSocket::ShakingHands(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        };
+        if matches!(written, Poll::Ready(Ok(_))) {
+            self.idle.as_mut().reset(Instant::now() + IDLE_MAX);
+            self.place.on_answered();
         }
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -168,5 +238,36 @@ impl AsyncWrite for HttpStream {
             HttpSocket::Tls(stream) => Pin::new(stream).poll_shutdown(context),
             HttpSocket::ShakingHands(_) => Poll::Ready(Ok(())),
         }
+    }
+}
+
+#[cfg(test)]
+mod http_listener_test {
+    use super::*;
+
+    fn is_taken_away(place: &mut Place) -> bool {
+        place.is_taken_away.try_recv() != Err(oneshot::error::TryRecvError::Empty)
+    }
+
+    #[test]
+    fn whoever_was_answered_longest_ago_makes_room() {
+        let places = Arc::default();
+        let mut taken: Vec<Place> = (0..CONNECTIONS_MAX).map(|_| Place::take(&places)).collect();
+        taken[0].on_answered();
+        let mut late = Place::take(&places);
+        let gone: Vec<bool> = taken.iter_mut().map(is_taken_away).collect();
+        let gone = gone.iter().enumerate().filter(|(_, is_gone)| **is_gone);
+        let gone: Vec<usize> = gone.map(|(at, _)| at).collect();
+        assert_eq!(gone, [1], "the first one asked something meanwhile");
+        assert!(!is_taken_away(&mut late));
+    }
+
+    #[test]
+    fn place_that_was_given_back_is_taken_without_anybody_making_room() {
+        let places = Arc::default();
+        let mut taken: Vec<Place> = (0..CONNECTIONS_MAX).map(|_| Place::take(&places)).collect();
+        taken.pop();
+        let _late = Place::take(&places);
+        assert!(!taken.iter_mut().any(is_taken_away));
     }
 }

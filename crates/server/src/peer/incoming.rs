@@ -3,21 +3,21 @@
 use super::frame;
 use super::outgoing::{read_all, write_all};
 use super::refusals::Refusals;
+use super::strangers::Strangers;
 use super::{Event, Events, SendQueue, Stream};
 use crate::tls::{Current, PeerSocket};
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{
-    ANSWER, Answer, ConnectionKind, Greeted, HELLO_BYTES_MAX, Hello, STRANGERS_MAX, on_hello,
+    ANSWER, Answer, ConnectionKind, Greeted, HELLO_BYTES_MAX, Hello, on_hello,
 };
 use brickyard_tls::NodeSide;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long to wait when a connection cannot be accepted.
@@ -37,19 +37,16 @@ pub(crate) struct Arrived {
 
 /// Accepts connections for ever.
 pub(crate) async fn accept(listener: TcpListener, tls: Current<NodeSide>, events: Events) {
-    let strangers = Arc::new(Semaphore::new(STRANGERS_MAX));
+    let strangers = Rc::new(Strangers::default());
     let refusals = Rc::new(Refusals::default());
     for id in 1.. {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&strangers).acquire_owned().await else {
-            return;
-        };
         match listener.accept().await {
             Ok((stream, from)) => {
                 let events = events.clone();
-                let (tls, refusals) = (tls.now(), Rc::clone(&refusals));
-                tokio::task::spawn_local(async move {
-                    let stream = shake_hands(stream, from, tls.as_ref(), &refusals).await;
+                let tls = tls.now();
+                let (known, told) = (Rc::clone(&strangers), Rc::clone(&refusals));
+                let task = tokio::task::spawn_local(async move {
+                    let stream = shake_hands(stream, from, tls.as_ref(), &told).await;
                     let greeted = match stream {
                         Ok((stream, deadline)) => {
                             let greeted = greet(stream, from, id, &events);
@@ -58,7 +55,7 @@ pub(crate) async fn accept(listener: TcpListener, tls: Current<NodeSide>, events
                         }
                         Err(error) => Err(error),
                     };
-                    drop(place);
+                    known.on_known(id);
                     match greeted {
                         Ok(Some(taken)) => serve(taken, &events).await,
                         Ok(None) => {}
@@ -67,6 +64,12 @@ pub(crate) async fn accept(listener: TcpListener, tls: Current<NodeSide>, events
                         }
                     }
                 });
+                if let Some(from) = strangers.on_arrived(id, from, task.abort_handle()) {
+                    let error = io::Error::other(
+                        "it had not said who it is, and others came who might be nodes",
+                    );
+                    refusals.tell(from, &error, Instant::now());
+                }
             }
             Err(error) => {
                 tracing::debug!(%error, "cannot accept a connection from a node");
