@@ -10,7 +10,7 @@
 //! operations a second it does not depend on how fast the client is.
 //!
 //! Reading order: `peer` (which servers, how they are started), `process` (a started one),
-//! `campaign` (what is measured), `steady`, `stalls`, `replication`, `shape`, `overload`, `shares` (where time goes), `cores`
+//! `campaign` (what is measured), `steady`, `stalls`, `replication`, `secure`, `shape`, `overload`, `shares` (where time goes), `cores`
 //! (more of them), `page` (the tables).
 
 mod campaign;
@@ -21,6 +21,7 @@ mod page;
 mod peer;
 mod process;
 mod replication;
+mod secure;
 mod shape;
 mod shares;
 mod stalls;
@@ -93,6 +94,8 @@ enum Part {
     Durability,
     /// SET that two servers hold before it is acknowledged
     Replication,
+    /// What TLS costs, for clients and between nodes; only when asked for
+    Tls,
     /// SET once logs are cleaned as fast as they are written
     Steady,
     /// One partition or a hundred, one table or fifty
@@ -127,6 +130,7 @@ impl Part {
             Self::Durability => "durability",
             Self::Steady => "steady",
             Self::Replication => "replication",
+            Self::Tls => "tls",
             Self::Shape => "shape",
             Self::Overload => "overload",
             Self::Stalls => "stalls",
@@ -165,6 +169,7 @@ fn main() -> anyhow::Result<()> {
             Part::Durability => tables::durability(&campaign)?,
             Part::Steady => steady::measure(&campaign)?,
             Part::Replication => replication::measure(&campaign)?,
+            Part::Tls => secure::measure(&campaign)?,
             Part::Shape => shape::measure(&campaign)?,
             Part::Overload => overload::measure(&campaign)?,
             Part::Stalls => stalls::measure(&campaign)?,

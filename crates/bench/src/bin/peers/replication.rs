@@ -204,7 +204,7 @@ fn valkey(found: &Found, dir: &Path) -> anyhow::Result<Pair> {
 }
 
 /// Asks for something until it is done.
-fn must(node: &Target, what: &str, request: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn must(node: &Target, what: &str, request: &[&str]) -> anyhow::Result<()> {
     poll(what, || match Link::open(node)?.call(request)? {
         Value::Error(text) => bail!("{}", String::from_utf8_lossy(&text)),
         _ => Ok(Some(())),
@@ -212,7 +212,10 @@ fn must(node: &Target, what: &str, request: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Asks until there is an answer.
-fn poll<T>(what: &str, mut ask: impl FnMut() -> anyhow::Result<Option<T>>) -> anyhow::Result<T> {
+pub(crate) fn poll<T>(
+    what: &str,
+    mut ask: impl FnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
     let begin = Instant::now();
     let mut last = None;
     while begin.elapsed() < START_LIMIT {
