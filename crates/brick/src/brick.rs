@@ -453,7 +453,7 @@ impl Brick {
     /// `len` bytes of the output were sent.
     #[inline]
     pub fn on_sent(&mut self, id: ConnectionId, len: usize) {
-        self.clients.on_sent(id, len);
+        self.clients.on_sent(id, len, self.core.now);
         self.core.stats().clients.bytes_out.add(len as u64);
     }
 

@@ -2,6 +2,7 @@ use crate::accepted::Port;
 use crate::effect::Event;
 use crate::harness::{Client, Node, log, with};
 use crate::users::{Grant, Rights, User};
+use brickyard_metadata::UserLimits;
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes, UnixMillis};
 use std::time::Duration;
 
@@ -508,6 +509,7 @@ fn all_rights_on_a_table_are_none_on_the_node() {
         grants: vec![grant],
         table: None,
         acl: crate::acl::Acl::unrestricted(),
+        limits: UserLimits::NONE,
     };
     let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
     let client = node.connect(0, Port::Node);
@@ -540,6 +542,7 @@ fn stranger_must_log_in_and_a_user_may_do_what_was_granted() {
         )],
         table: None,
         acl: crate::acl::Acl::unrestricted(),
+        limits: UserLimits::NONE,
     };
     let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
     let client = node.connect(0, Port::Node);
@@ -670,6 +673,7 @@ fn what_a_user_may_not_administer_is_told_of_too() {
         grants: vec![grant],
         table: None,
         acl: crate::acl::Acl::unrestricted(),
+        limits: UserLimits::NONE,
     };
     let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
     let client = node.connect(0, Port::Node);

@@ -4,13 +4,16 @@
 
 use crate::acl::Lacking;
 use crate::acl_log::Denied;
+use crate::clients::enter_anonymous;
 use crate::connection::Connection;
+use crate::core::Core;
 use crate::users::{Rights, User};
 use brickyard_command::{Args, ErrorReply, Spec, resolve, table::flag};
 
 /// What is wrong with a request whatever its command does.
 #[inline(always)]
 pub(crate) fn check(
+    core: &Core,
     connection: &mut Connection,
     spec: Option<&'static Spec>,
     args: &Args<'_>,
@@ -21,12 +24,14 @@ pub(crate) fn check(
         _ => resolve(*args)?,
     };
     connection.session.last_command = spec.name;
-    let Some(_) = connection.session.user else {
+    if connection.session.user.is_none() {
         if spec.has(flag::NO_AUTH) {
             return Ok(spec);
         }
-        return Err(ErrorReply::constant("NOAUTH Authentication required."));
-    };
+        if !enter_anonymous(core, connection)? {
+            return Err(ErrorReply::constant("NOAUTH Authentication required."));
+        }
+    }
     // All rights on a table are none on the node.
     if !connection.session.granted.is_free || spec.has(flag::ADMIN) {
         check_rights(connection, spec, *args)?;

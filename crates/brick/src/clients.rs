@@ -21,7 +21,7 @@ mod user;
 pub(crate) use memory::Evicted;
 pub(crate) use reply::wants_reply;
 use user::reenter_user;
-pub(crate) use user::{database_of, enter_user};
+pub(crate) use user::{database_of, enter_anonymous, enter_user};
 
 use crate::accepted::{Accepted, ConnectionId};
 use crate::connection::{Blocked, Connection, INPUT_SOFT};
@@ -135,9 +135,8 @@ impl Clients {
         let id = ConnectionId(entry.key() as u32);
         let table = core.tables.index_named("default").unwrap_or(0);
         let mut connection = Connection::new(id, accepted, shared, table, core.now, core.unix);
-        if let Some(user) = core.users.anonymous().cloned() {
-            enter_user(core, &mut connection, user);
-        }
+        // Who finds no seat is nobody, until it has said another name or there is one.
+        let _entered = enter_anonymous(core, &mut connection);
         entry.insert(connection);
         self.recount(id);
         let stats = core.stats();
@@ -166,7 +165,7 @@ impl Clients {
     pub(crate) fn change_users(&mut self, core: &Core) {
         let mut ended = Vec::new();
         for (_, connection) in &mut self.connections {
-            let Some(user) = connection.session.user.clone() else {
+            let Some(user) = &connection.session.user else {
                 continue;
             };
             match core.users.find_on(&user.name) {
@@ -398,9 +397,12 @@ impl Clients {
 
     /// `len` bytes of the output were sent.
     #[inline]
-    pub(crate) fn on_sent(&mut self, id: ConnectionId, len: usize) {
+    pub(crate) fn on_sent(&mut self, id: ConnectionId, len: usize, now: Instant) {
         if let Some(connection) = self.get_mut(id) {
             connection.bytes_out += len as u64;
+            if let Some(seat) = &mut connection.session.user {
+                seat.on_sent(len, now);
+            }
             connection.output.on_sent(len);
             if connection.input.pending() > 0 || connection.marks.is_paused {
                 self.resume(id);

@@ -5,14 +5,14 @@ use crate::acl_log::Denied;
 use crate::gather::{Gather, Holding};
 use crate::input::Input;
 use crate::output::{Lost, Output, PlaceholderId};
+use crate::quota::Seat;
 use crate::room::{ReplyLengths, Returned};
 use crate::shared::Shared;
 use crate::transaction::Multi;
-use crate::users::{Rights, User};
+use crate::users::Rights;
 use brickyard_types::{Instant, UnixMillis};
 use brickyard_wire::{Limits, Protocol};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// Whether the client wants replies (`CLIENT REPLY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub(crate) struct Granted {
 /// What a command sees of its client.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// `None`: `AUTH` must come first.
-    pub(crate) user: Option<Arc<User>>,
+    /// Whom it acts for, and its seat among those that do; `None`: `AUTH` must come first.
+    pub(crate) user: Option<Seat>,
     pub(crate) names: ClientNames,
     pub(crate) protocol: Protocol,
     /// Index of its table, and what its user may do there.
@@ -209,7 +209,7 @@ impl Connection {
     }
 
     /// Acts for `user` from now on.
-    pub(crate) fn set_user(&mut self, user: Option<Arc<User>>, shared: &Shared) {
+    pub(crate) fn set_user(&mut self, user: Option<Seat>, shared: &Shared) {
         self.input.set_limits(limits(shared, user.is_some()));
         assert_eq!(
             self.input.is_strangers(),

@@ -8,9 +8,12 @@ use crate::accepted::ConnectionId;
 use crate::batch::{BATCH_BYTES_MAX, Batch, Found, Parsed, Target, is_heavy};
 use crate::brick::Brick;
 use crate::check::check;
+use crate::clients::wants_reply;
 use crate::connection::ReplyMode;
 use crate::keyed::{self, Asked, Left, asked};
 use crate::output::CommitDependency;
+use crate::quota::is_limit;
+use crate::refusal::error_line;
 use crate::request::Attempt;
 use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
@@ -113,7 +116,9 @@ impl Brick {
         target: Option<Target>,
         args: &Args<'_>,
     ) {
-        match check(&mut self.clients[id], spec, args) {
+        let admitted = self.admit(id, spec, args);
+        let checked = admitted.and_then(|()| check(&self.core, &mut self.clients[id], spec, args));
+        match checked {
             Ok(spec) => {
                 self.meter.note(spec.id);
                 let is_keyed = spec.key_first > 0 && spec.id != CommandId::Watch;
@@ -144,6 +149,20 @@ impl Brick {
             .is_some_and(|it| it.session.reply_mode != ReplyMode::On)
         {
             self.turn_reply_mode(id);
+        }
+    }
+
+    /// Takes a request from the rates of its user, if that has any.
+    #[inline]
+    fn admit(
+        &self,
+        id: ConnectionId,
+        spec: Option<&'static Spec>,
+        args: &Args<'_>,
+    ) -> Result<(), ErrorReply> {
+        match &self.clients[id].session.user {
+            Some(seat) if seat.has_rates() => seat.admit(spec, args.request_len(), self.core.now),
+            _ => Ok(()),
         }
     }
 
@@ -184,7 +203,7 @@ impl Brick {
         spec: &'static Spec,
         args: &Args<'_>,
     ) {
-        match asked(&mut self.clients[id], args, self.core.unix) {
+        match asked(&self.core, &mut self.clients[id], args) {
             Ok(Asked::Now(now)) => self.clients.reply(id, |reply| reply.integer(now)),
             Ok(Asked::Command(inner, args, attempt)) => {
                 self.execute_keyed(id, inner, None, &args, Some(attempt));
@@ -216,6 +235,19 @@ impl Brick {
     ) {
         let stats = self.core.stats();
         self.clients.refuse(id, spec, error, stats);
+        if is_limit(error) {
+            self.on_limited(id, error);
+        }
+    }
+
+    /// A limit of its user was reached: that is counted, and its telling is free.
+    pub(crate) fn on_limited(&mut self, id: ConnectionId, error: &ErrorReply) {
+        self.core.stats().errors.limited.add(1);
+        let connection = &mut self.clients[id];
+        let is_told = wants_reply(connection);
+        if let Some(seat) = connection.session.user.as_mut().filter(|_| is_told) {
+            seat.note_refusal(error_line(error).len());
+        }
     }
 
     fn turn_reply_mode(&mut self, id: ConnectionId) {

@@ -4,6 +4,7 @@ use crate::accepted::{Accepted, Port};
 use crate::append::{Append, BatchId};
 use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
+use crate::quota::Quotas;
 use crate::session::audit::AuditRecord;
 use crate::settings::Settings;
 use crate::shared::{
@@ -129,6 +130,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         stats: (0..bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
         counters: NodeCounters::new(UnixMillis(0)),
+        quotas: Quotas::default(),
     })
 }
 

@@ -42,6 +42,7 @@ use crate::core::Core;
 use crate::effect::{ControlReply, ControlRequest, Effect};
 use crate::gather::{Gather, Join};
 use crate::output::CommitDependency;
+use crate::quota::is_limit;
 use crate::refusal::error_line;
 use crate::request::{Request, Token, Work};
 use crate::upkeep::publish;
@@ -95,8 +96,8 @@ impl Brick {
         args: &Args<'_>,
         error: &ErrorReply,
     ) {
-        // A stranger cannot fill the log.
-        if self.clients[id].session.user.is_none() {
+        // A stranger cannot fill the log, nor who has done what it may for now.
+        if self.clients[id].session.user.is_none() || is_limit(error) {
             return;
         }
         let spec = resolve(*args).ok().filter(|spec| is_audited(spec));
@@ -251,6 +252,10 @@ impl Brick {
             Ok(bytes) => bytes,
             Err(error) => {
                 self.note_denied(token.connection);
+                if is_limit(&error) {
+                    self.core.stats().errors.replied.add(1);
+                    self.on_limited(token.connection, &error);
+                }
                 if is_of_table {
                     // Some clients go on after an error and would write into another table.
                     self.clients.close(token.connection);

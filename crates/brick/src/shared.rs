@@ -1,5 +1,6 @@
 //! What every brick of a node sees: who the node is, its settings, users and statistics.
 
+use crate::quota::Quotas;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::users::Users;
@@ -129,6 +130,8 @@ pub struct Shared {
     pub process: ProcessStats,
     /// What all bricks count together.
     pub counters: NodeCounters,
+    /// What users take, counted by all bricks together.
+    pub quotas: Quotas,
 }
 
 /// What the operating system says of the process.

@@ -13,9 +13,9 @@ fn of_others(node: &Node) -> String {
     let shared = &node.bricks[0].core.shared;
     let (identity, address, limits) = (&shared.identity, &shared.address, &shared.limits);
     let (settings, users) = (&shared.settings, &shared.users);
-    let (process, counters) = (&shared.process, &shared.counters);
+    let (process, counters, quotas) = (&shared.process, &shared.counters, &shared.quotas);
     let mut all = format!(
-        "{identity:?} {address:?} {limits:?} {settings:?} {users:?} {process:?} {counters:?}"
+        "{identity:?} {address:?} {limits:?} {settings:?} {users:?} {process:?} {counters:?} {quotas:?}"
     );
     for other in &shared.stats[1..] {
         // Their turns go on, with nothing in them.

@@ -128,6 +128,8 @@ pub struct ErrorStats {
     pub disk: Counter,
     /// Requests refused because what they ask for is known to be damaged.
     pub damaged: Counter,
+    /// Requests and logins refused because their user has a limit (`-LIMIT`).
+    pub limited: Counter,
 }
 
 /// What a brick counts of its log.
@@ -210,6 +212,7 @@ impl Stats {
             &self.errors.memory,
             &self.errors.disk,
             &self.errors.damaged,
+            &self.errors.limited,
             &self.clients.protocol_errors,
             &self.clients.held_back,
             &self.clients.evicted,

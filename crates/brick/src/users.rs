@@ -1,7 +1,7 @@
 //! Who may do what: users, their rights and the table each starts in.
 
 use crate::acl::Acl;
-use brickyard_metadata::{Account, Accounts};
+use brickyard_metadata::{Account, Accounts, UserLimits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -56,6 +56,8 @@ pub struct User {
     pub table: Option<String>,
     /// Which commands it may run, on which keys.
     pub acl: Acl,
+    /// How much of the node it may take.
+    pub limits: UserLimits,
 }
 
 impl User {
@@ -71,6 +73,7 @@ impl User {
             }],
             table: None,
             acl: Acl::unrestricted(),
+            limits: UserLimits::NONE,
         }
     }
 
@@ -90,6 +93,7 @@ impl User {
             grants: grants.collect(),
             table: None,
             acl: Acl::of(account),
+            limits: account.limits,
         }
     }
 

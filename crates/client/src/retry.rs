@@ -193,7 +193,7 @@ fn first_word(line: &[u8]) -> &[u8] {
 fn is_momentary(line: &[u8], attempt: u32) -> bool {
     match first_word(line) {
         b"MOVED" | b"ASK" | b"TRYAGAIN" | b"CLUSTERDOWN" | b"LOADING" | b"NOREPLICAS" | b"BUSY"
-        | b"READONLY" | b"MASTERDOWN" => true,
+        | b"LIMIT" | b"READONLY" | b"MASTERDOWN" => true,
         b"MISCONF" => attempt < FULL_DISK_ATTEMPTS,
         _ => false,
     }

@@ -23,6 +23,7 @@ fn what_was_promised_not_to_be_executed_is_sent_again() {
         "LOADING x",
         "NOREPLICAS x",
         "BUSY x",
+        "LIMIT x",
         "ASK 1 a:1",
         "MOVED 1 a:1",
     ] {

@@ -76,6 +76,13 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// Bytes that they stand in: of a client's request all of it, with what is around the arguments.
+    #[inline]
+    #[must_use]
+    pub const fn request_len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Bytes of all of them together.
     #[must_use]
     pub fn bytes_len(&self) -> usize {

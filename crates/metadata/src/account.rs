@@ -9,6 +9,7 @@
 //!
 //! Not here: what a rule looks like in `ACL SETUSER`, and what a command's rule allows (`brick`).
 
+use crate::user_limits::{Limited, UserLimits};
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of all texts of an account together: each node keeps all accounts in memory, and each catalog has them.
@@ -94,6 +95,10 @@ pub enum AccountRule {
     ResetTables,
     /// As a user that was just made (`reset`).
     Reset,
+    /// `limit:connections=100`, `limit:ops=100`, `limit:bytes=100`; of 0 there is none.
+    Limit(Limited, u64),
+    /// `resetlimits`
+    ResetLimits,
 }
 
 /// See the module.
@@ -113,10 +118,13 @@ pub struct Account {
     pub channels: Vec<Vec<u8>>,
     /// Tables it may use.
     pub tables: Vec<TableGrant>,
+    /// How much of each node it may take. Stored behind the accounts, where there are any (`stored`).
+    #[serde(skip)]
+    pub limits: UserLimits,
 }
 
 impl Default for Account {
-    /// A user that was just made: off, without a password, a command or a key, and kept from no table.
+    /// A user that was just made: off, without a password, a command or a key, kept from no table, without limits.
     fn default() -> Self {
         Self {
             is_on: false,
@@ -126,6 +134,7 @@ impl Default for Account {
             keys: Vec::new(),
             channels: Vec::new(),
             tables: vec![TableGrant::all()],
+            limits: UserLimits::NONE,
         }
     }
 }
@@ -201,6 +210,8 @@ impl Account {
             }
             AccountRule::ResetTables => self.tables.clear(),
             AccountRule::Reset => *self = Self::default(),
+            AccountRule::Limit(what, most) => self.limits.set(what, most)?,
+            AccountRule::ResetLimits => self.limits = UserLimits::NONE,
         }
         Ok(())
     }
@@ -240,6 +251,7 @@ impl Account {
                 "its rules have {bytes} bytes, and {ACCOUNT_BYTES_MAX} is the most there can be; use patterns, or another user"
             ));
         }
+        self.limits.check()?;
         let first = self.commands.first().map(String::as_str);
         match first {
             Some(ALL_COMMANDS | NO_COMMANDS) => Ok(()),

@@ -11,6 +11,7 @@
 use crate::account::{Account, AccountRule};
 use crate::applied::Done;
 use crate::refusal::Refusal;
+use crate::user_limits::UserLimits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,6 +45,27 @@ impl Accounts {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Account)> {
         let named = self.by_name.iter();
         named.map(|(name, account)| (name.as_str(), account))
+    }
+
+    /// The limits of those that have any.
+    pub(crate) fn limits(&self) -> BTreeMap<&str, UserLimits> {
+        let limits = self.iter().map(|(name, account)| (name, account.limits));
+        limits.filter(|(_, limits)| !limits.is_none()).collect()
+    }
+
+    /// Gives users their limits, for a catalog that was read.
+    pub(crate) fn put_limits(
+        &mut self,
+        limits: BTreeMap<String, UserLimits>,
+    ) -> Result<(), String> {
+        for (name, limits) in limits {
+            let account = self.by_name.get_mut(&name);
+            let account = account.ok_or_else(|| {
+                format!("it has limits of '{}', who is no user", name.escape_debug())
+            })?;
+            account.limits = limits;
+        }
+        Ok(())
     }
 
     /// Rules for a user; `initial` come first if there is none of that name.

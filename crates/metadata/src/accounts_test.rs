@@ -1,6 +1,7 @@
 use super::*;
 use crate::account::{KeyPattern, TableGrant};
 use crate::fixture::cluster;
+use crate::user_limits::Limited;
 use crate::{Catalog, Change};
 
 fn command(rule: &str) -> AccountRule {
@@ -165,5 +166,47 @@ fn catalog_with_users_is_read_as_it_was_written_and_without_them_as_ever() {
     assert_eq!(catalog.apply(change).unwrap().version, before.next());
     for len in 0..with.len() {
         assert!(Catalog::decode(&with[..len]).is_err());
+    }
+}
+
+#[test]
+fn limits_are_what_was_said_last_and_go_with_the_rest() {
+    let mut catalog = cluster(1, 1);
+    let of = |catalog: &Catalog| {
+        let limits = catalog.accounts().get("ann").unwrap().limits;
+        (limits.connections, limits.operations, limits.bytes)
+    };
+    let limit = AccountRule::Limit;
+    for (rules, expected) in [
+        (vec![], (0, 0, 0)),
+        (vec![limit(Limited::Operations, 7)], (0, 7, 0)),
+        (vec![limit(Limited::Bytes, 8)], (0, 7, 8)),
+        (
+            vec![
+                limit(Limited::Connections, 1),
+                limit(Limited::Connections, 9),
+            ],
+            (9, 7, 8),
+        ),
+        (vec![limit(Limited::Operations, 0)], (9, 0, 8)),
+        (vec![AccountRule::ResetLimits], (0, 0, 0)),
+        (
+            vec![limit(Limited::Bytes, 10_000_000_000)],
+            (0, 0, 10_000_000_000),
+        ),
+        (vec![AccountRule::Reset], (0, 0, 0)),
+    ] {
+        set(&mut catalog, "ann", rules).unwrap();
+        assert_eq!(of(&catalog), expected);
+    }
+    let before = catalog.clone();
+    for rule in [
+        limit(Limited::Connections, 1_000_001),
+        limit(Limited::Operations, 10_000_001),
+        limit(Limited::Bytes, u64::MAX),
+    ] {
+        let refused = set(&mut catalog, "ann", vec![AccountRule::On, rule]).unwrap_err();
+        assert!(refused.to_string().contains("at most; 0 is no limit"));
+        assert_eq!(catalog, before);
     }
 }

@@ -55,6 +55,7 @@ mod tables;
 mod topology;
 mod topology_reply;
 mod transitions;
+mod user_limits;
 mod version;
 mod view_change;
 
@@ -83,4 +84,5 @@ pub use table::{Alteration, NewTable, TableEntry, TableStatus};
 pub use topology::{Topology, TopologyNode, TopologyRange, brick_name};
 pub use topology_reply::TopologyReplies;
 pub use transitions::{Cause, Merge, Resting, Split};
+pub use user_limits::{Limited, UserLimits};
 pub use version::{CatalogVersion, ClusterId};

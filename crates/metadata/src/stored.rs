@@ -5,12 +5,14 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format: 1, or 2 with users
+//!  8  u32     version    of the format: 1, 2 with users, 3 with users that have limits
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
-//! 20  body               `postcard` of the fields of [`Catalog`], in their order; in format 2 the users follow
+//! 20  body               `postcard` of the fields of [`Catalog`], in their order; from format 2 on the users follow,
+//!                        and in format 3 the limits of those that have any
 //! ```
-//! A catalog without users is written as it was before there could be any, and so that a program which knows of none reads it.
+//! A catalog without users is written as it was before there could be any, and so that a program which knows of none reads it;
+//! so is one without limits.
 //!
 //! Invariants:
 //! - Equal catalogs have equal bytes, and a catalog has no other bytes.
@@ -24,8 +26,11 @@ use thiserror::Error;
 const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
-/// The format of catalogs with users; one without is in [`FORMAT_PLAIN`]. No other one is read.
-pub const FORMAT_VERSION: u32 = 2;
+/// The format of catalogs with users that have limits, the newest one. Older ones are read and written where they will do.
+pub const FORMAT_VERSION: u32 = 3;
+
+/// The format of catalogs with users, none of whom has limits.
+const FORMAT_USERS: u32 = 2;
 
 /// The format of catalogs without users.
 const FORMAT_PLAIN: u32 = 1;
@@ -42,7 +47,7 @@ pub enum StoredError {
     Magic,
     /// A program that writes another format wrote them.
     #[error(
-        "the catalog is in format {found}, and this program reads {FORMAT_PLAIN} and {FORMAT_VERSION}; use the program that wrote it"
+        "the catalog is in format {found}, and this program reads {FORMAT_PLAIN} to {FORMAT_VERSION}; use the program that wrote it"
     )]
     Format {
         /// Their format.
@@ -84,12 +89,16 @@ impl Catalog {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut body = written(self);
-        let format = if self.accounts.is_empty() {
-            FORMAT_PLAIN
-        } else {
+        let limits = self.accounts.limits();
+        let mut format = FORMAT_PLAIN;
+        if !self.accounts.is_empty() {
             body.extend(written(&self.accounts));
-            FORMAT_VERSION
-        };
+            format = FORMAT_USERS;
+        }
+        if !limits.is_empty() {
+            body.extend(written(&limits));
+            format = FORMAT_VERSION;
+        }
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(&MAGIC);
@@ -120,7 +129,7 @@ impl Catalog {
         };
         // The version comes first: another format may keep its checksum elsewhere.
         let found = field(8);
-        if found != FORMAT_PLAIN && found != FORMAT_VERSION {
+        if !(FORMAT_PLAIN..=FORMAT_VERSION).contains(&found) {
             return Err(StoredError::Format { found });
         }
         let expected_len = HEADER_BYTES + field(12) as usize;
@@ -136,8 +145,14 @@ impl Catalog {
         }
         let (mut catalog, mut rest) =
             postcard::take_from_bytes::<Self>(body).map_err(unreadable)?;
-        if found == FORMAT_VERSION {
+        if found >= FORMAT_USERS {
             (catalog.accounts, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
+        }
+        if found == FORMAT_VERSION {
+            let limits;
+            (limits, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
+            let accounts = &mut catalog.accounts;
+            accounts.put_limits(limits).map_err(contradiction)?;
         }
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());

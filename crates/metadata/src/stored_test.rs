@@ -2,9 +2,9 @@ use super::*;
 use crate::fixture::{again, genesis, registration};
 use crate::{
     Account, AccountRule, Alteration, CatalogVersion, Cause, Change, ClusterId, Divide,
-    EXTRA_COPIES_MAX, Envelope, Extra, KeyPattern, LastOutcome, LayoutAlteration, Merge, Merged,
-    NewTable, Node, NodeAlteration, NodeKey, Orders, Proposal, Rest, Split, SplitReady, TableEntry,
-    TableGrant, TableStatus,
+    EXTRA_COPIES_MAX, Envelope, Extra, KeyPattern, LastOutcome, LayoutAlteration, Limited, Merge,
+    Merged, NewTable, Node, NodeAlteration, NodeKey, Orders, Proposal, Rest, Split, SplitReady,
+    TableEntry, TableGrant, TableStatus, UserLimits,
 };
 use brickyard_routing::{Hasher, NodeId, Replica};
 use brickyard_types::{
@@ -364,18 +364,106 @@ fn catalog_with_users_is_read_and_written_as_ever() {
     assert_eq!(sample_with_a_user().encode(), stored);
 }
 
+/// The same, who has limits and beside whom there is one that has none; what `testdata/v3/catalog` holds.
+fn sample_with_limits() -> Catalog {
+    let mut catalog = sample_with_a_user();
+    let limits = vec![
+        AccountRule::Limit(Limited::Connections, 100),
+        AccountRule::Limit(Limited::Operations, 5_000),
+        AccountRule::Limit(Limited::Bytes, 10 << 20),
+    ];
+    for (name, rules) in [("ann", limits), ("bob", Vec::new())] {
+        let change = Change::SetAccount {
+            name: name.to_owned(),
+            initial: Vec::new(),
+            rules,
+        };
+        catalog.apply(change).unwrap();
+    }
+    catalog
+}
+
+#[test]
+fn catalog_with_limits_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v3/catalog");
+    let read = Catalog::decode(stored).unwrap();
+    assert_eq!(read, sample_with_limits());
+    assert_eq!(read.encode(), stored);
+    let limits = |name: &str| read.accounts().get(name).unwrap().limits;
+    assert_eq!(limits("ann").operations, 5_000);
+    assert!(limits("bob").is_none());
+}
+
+#[test]
+fn catalog_of_before_limits_has_none_and_goes_back_to_its_format_without_them() {
+    let stored = include_bytes!("../testdata/v2/catalog");
+    let mut catalog = Catalog::decode(stored).unwrap();
+    assert!(catalog.accounts().get("ann").unwrap().limits.is_none());
+    let format = |catalog: &Catalog| catalog.encode()[8];
+    for (rule, expected) in [
+        (AccountRule::Limit(Limited::Bytes, 1), 3),
+        (AccountRule::Limit(Limited::Bytes, 0), 2),
+        (AccountRule::Limit(Limited::Connections, 1), 3),
+        (AccountRule::ResetLimits, 2),
+    ] {
+        let change = Change::SetAccount {
+            name: "ann".to_owned(),
+            initial: Vec::new(),
+            rules: vec![rule],
+        };
+        catalog.apply(change).unwrap();
+        assert_eq!(format(&catalog), expected);
+        assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
+    }
+}
+
+/// What reads a catalog in which this follows the other fields.
+fn with_behind(format: u32, behind: &[u8]) -> Result<Catalog, StoredError> {
+    let bytes = sample().encode();
+    let body = [&bytes[HEADER_BYTES..], behind].concat();
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&format.to_le_bytes());
+    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&checksum(&bytes, &body).to_le_bytes());
+    bytes.extend_from_slice(&body);
+    Catalog::decode(&bytes)
+}
+
+#[test]
+fn limits_that_no_rule_makes_are_refused() {
+    let with = |format: u32, limits: &[(&str, UserLimits)]| {
+        let accounts = [("ann", Account::default()), ("bob", Account::default())];
+        let mut behind = postcard::to_allocvec(&accounts[..]).unwrap();
+        behind.extend(postcard::to_allocvec(limits).unwrap());
+        with_behind(format, &behind)
+    };
+    let some = UserLimits {
+        operations: 5,
+        ..UserLimits::NONE
+    };
+    let high = UserLimits {
+        operations: u64::MAX,
+        ..UserLimits::NONE
+    };
+    assert!(with(3, &[("ann", some)]).is_ok());
+    for (format, limits) in [
+        (2, &[("ann", some)][..]),
+        (3, &[]),
+        (3, &[("ann", UserLimits::NONE)]),
+        (3, &[("ann", high)]),
+        (3, &[("cid", some)]),
+        (3, &[("bob", some), ("ann", some)]),
+        (3, &[("ann", some), ("ann", some)]),
+        (4, &[("ann", some)]),
+    ] {
+        assert!(with(format, limits).is_err(), "{format}: {limits:?}");
+    }
+}
+
 #[test]
 fn users_that_no_rule_makes_are_refused() {
     let with = |accounts: &[(&str, Account)]| {
-        let bytes = sample().encode();
-        let mut body = bytes[HEADER_BYTES..].to_vec();
-        body.extend(postcard::to_allocvec(accounts).unwrap());
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&checksum(&bytes, &body).to_le_bytes());
-        bytes.extend_from_slice(&body);
-        Catalog::decode(&bytes)
+        with_behind(FORMAT_USERS, &postcard::to_allocvec(accounts).unwrap())
     };
     let commandless = Account {
         commands: Vec::new(),
@@ -431,7 +519,7 @@ fn other_format_is_refused_by_its_number() {
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 7, and this program reads 1 and 2")
+            .starts_with("the catalog is in format 7, and this program reads 1 to 3")
     );
 }
 
@@ -671,7 +759,11 @@ proptest! {
 #[ignore = "writes the samples into the folder of BRICKYARD_SAMPLE, when the format has changed on purpose"]
 fn sample_is_written() {
     let folder = std::path::PathBuf::from(std::env::var("BRICKYARD_SAMPLE").unwrap());
-    for (format, catalog) in [("v1", sample()), ("v2", sample_with_a_user())] {
+    for (format, catalog) in [
+        ("v1", sample()),
+        ("v2", sample_with_a_user()),
+        ("v3", sample_with_limits()),
+    ] {
         std::fs::write(folder.join(format).join("catalog"), catalog.encode()).unwrap();
     }
 }

@@ -10,6 +10,7 @@ use crate::process::{BrickSide, Ending, Process};
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::what::What;
+use brickyard_brick::quota::Quotas;
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -444,5 +445,6 @@ fn shared(
         stats: (0..shape.bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
         counters: NodeCounters::new(UnixMillis(0)),
+        quotas: Quotas::default(),
     }
 }

@@ -29,7 +29,7 @@ pub fn fate(error: &[u8]) -> Fate {
     let word = error.split(|byte| *byte == b' ').next().unwrap_or_default();
     match word {
         b"MOVED" | b"ASK" | b"CROSSSLOT" | b"CLUSTERDOWN" | b"TRYAGAIN" | b"NOREPLICAS"
-        | b"READONLY" | b"MASTERDOWN" | b"LOADING" | b"OOM" | b"BUSY" | b"MISCONF" => {
+        | b"READONLY" | b"MASTERDOWN" | b"LOADING" | b"OOM" | b"BUSY" | b"LIMIT" | b"MISCONF" => {
             Fate::NotExecuted
         }
         b"UNKNOWNRESULT" => Fate::Unknown,

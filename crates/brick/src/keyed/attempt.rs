@@ -18,7 +18,6 @@ use brickyard_command::request::RequestArgs;
 use brickyard_command::{
     Args, ErrorReply, Failure, Spec, execute as execute_command, is_data_command, table::flag,
 };
-use brickyard_types::UnixMillis;
 use brickyard_types::record::RequestId;
 use brickyard_wire::{IDS_UP_TO, Reply, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, is_not_executed};
 
@@ -32,13 +31,15 @@ pub(crate) enum Asked<'a> {
 
 /// Reads `REQUEST`, and checks the command in it as if that had come alone.
 pub(crate) fn asked<'a>(
+    core: &Core,
     connection: &mut Connection,
     args: &Args<'a>,
-    now: UnixMillis,
 ) -> Result<Asked<'a>, ErrorReply> {
     let (client, sequence, is_again) = match RequestArgs::parse(*args)? {
         RequestArgs::Now => {
-            return Ok(Asked::Now(i64::try_from(micros(now)).unwrap_or(i64::MAX)));
+            return Ok(Asked::Now(
+                i64::try_from(micros(core.unix)).unwrap_or(i64::MAX),
+            ));
         }
         RequestArgs::Run {
             client,
@@ -47,7 +48,7 @@ pub(crate) fn asked<'a>(
         } => (client, sequence, is_again),
     };
     let args = args.skip(RequestArgs::WORDS);
-    let spec = check(connection, None, &args)?;
+    let spec = check(core, connection, None, &args)?;
     let is_write = is_data_command(spec.id) && spec.has(flag::WRITE) && spec.key_first > 0;
     if !is_write {
         return Err(ErrorReply::new(format!(

@@ -6,7 +6,7 @@
 
 use crate::effect::SetRule;
 use brickyard_command::{CommandSet, ErrorReply};
-use brickyard_metadata::{AccountRule, KeyPattern, TableGrant};
+use brickyard_metadata::{AccountRule, KeyPattern, Limited, TableGrant, UserLimits};
 
 /// Longest password.
 const PASSWORD_BYTES_MAX: usize = 1_024;
@@ -115,6 +115,8 @@ fn of_word(word: &[u8]) -> Result<AccountRule, &'static str> {
         "alltables" => AccountRule::Tables(TableGrant::all()),
         "resettables" => AccountRule::ResetTables,
         _ if lower.starts_with("table:") => AccountRule::Tables(grant_of(&text["table:".len()..])?),
+        "resetlimits" => AccountRule::ResetLimits,
+        _ if lower.starts_with("limit:") => limit_of(&lower["limit:".len()..])?,
         _ if lower.starts_with(['+', '-']) => {
             let mut any = CommandSet::NONE;
             any.apply(&lower).map_err(|_| UNKNOWN)?;
@@ -146,6 +148,23 @@ fn grant_of(text: &str) -> Result<TableGrant, &'static str> {
         }
     }
     Ok(grant)
+}
+
+/// `connections=100`, `ops=100`, `bytes=100`
+fn limit_of(text: &str) -> Result<AccountRule, &'static str> {
+    const FORM: &str = "it is limit:connections=N, limit:ops=N or limit:bytes=N, of each node and the last two a second; 0 is no limit";
+    let (what, most) = text.split_once('=').ok_or(FORM)?;
+    let what = match what {
+        "connections" => Limited::Connections,
+        "ops" => Limited::Operations,
+        "bytes" => Limited::Bytes,
+        _ => return Err(FORM),
+    };
+    let is_number = !most.is_empty() && most.bytes().all(|it| it.is_ascii_digit());
+    let most = most.parse().ok().filter(|_| is_number).ok_or(FORM)?;
+    // Said here too, so that the error names the rule.
+    UserLimits::default().set(what, most)?;
+    Ok(AccountRule::Limit(what, most))
 }
 
 #[cfg(test)]

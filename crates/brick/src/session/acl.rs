@@ -16,7 +16,7 @@ use crate::users::{Rights, User};
 use brickyard_command::{
     Args, CATEGORIES, CommandId, ErrorReply, Spec, command_of, help, of_category, parse_integer,
 };
-use brickyard_metadata::{AccountRule, Change, KeyPattern, TableGrant};
+use brickyard_metadata::{AccountRule, Change, KeyPattern, TableGrant, UserLimits};
 use brickyard_types::UnixMillis;
 use brickyard_wire::Reply;
 
@@ -40,7 +40,7 @@ pub(super) fn acl(
     match spec.id {
         CommandId::AclHelp => clients.reply(id, |reply| help("acl", reply)),
         CommandId::AclWhoami => {
-            let user = clients[id].session.user.clone();
+            let user = clients[id].session.user.as_ref();
             let name = user.map_or_else(|| "default".to_owned(), |user| user.name.clone());
             clients.reply(id, |reply| reply.bulk(name.as_bytes()));
         }
@@ -230,7 +230,25 @@ fn tables_of(user: &User) -> String {
     each.collect::<Vec<_>>().join(" ")
 }
 
-/// A user as the rules that make it, like a line of Redis's `ACL LIST`; tables are told of where not all are granted.
+/// Limits as the rules that make them; none of what is not limited.
+fn limits_of(user: &User) -> String {
+    let UserLimits {
+        connections,
+        operations,
+        bytes,
+    } = user.limits;
+    let limits = [
+        ("connections", connections),
+        ("ops", operations),
+        ("bytes", bytes),
+    ];
+    let set = limits.into_iter().filter(|(_, most)| *most > 0);
+    set.map(|(what, most)| format!("limit:{what}={most}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A user as the rules that make it, like a line of Redis's `ACL LIST`; tables are told of where not all are granted, limits where there are any.
 fn described(user: &User) -> Vec<u8> {
     let mut out = format!("user {} {}", user.name, flags_of(user).join(" ")).into_bytes();
     let mut word = |bytes: &[u8]| {
@@ -256,12 +274,14 @@ fn described(user: &User) -> Vec<u8> {
         word(b"resettables");
         word(tables_of(user).as_bytes());
     }
+    word(limits_of(user).as_bytes());
     word(user.acl.command_rules.as_bytes());
     out
 }
 
 fn show_user(user: &User, reply: &mut Reply<'_>) {
-    reply.map(7);
+    let limits = limits_of(user);
+    reply.map(if limits.is_empty() { 7 } else { 8 });
     reply.bulk(b"flags");
     let flags = flags_of(user);
     reply.array(flags.len());
@@ -281,6 +301,11 @@ fn show_user(user: &User, reply: &mut Reply<'_>) {
     reply.array(0);
     reply.bulk(b"tables");
     reply.bulk(tables_of(user).as_bytes());
+    // Behind the rest, and only of who has some: clients that know Redis alone find what they look for.
+    if !limits.is_empty() {
+        reply.bulk(b"limits");
+        reply.bulk(limits.as_bytes());
+    }
 }
 
 fn dry_run(core: &Core, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), ErrorReply> {

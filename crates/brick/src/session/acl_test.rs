@@ -2,6 +2,7 @@ use crate::accepted::Port;
 use crate::acl::Acl;
 use crate::harness::{Client, Node, with};
 use crate::users::{Grant, Rights, User};
+use brickyard_metadata::UserLimits;
 use brickyard_types::Durability;
 
 fn node() -> Node {
@@ -160,6 +161,7 @@ fn users_of_the_file_are_shown_and_not_changed() {
         }],
         table: None,
         acl: Acl::unrestricted(),
+        limits: UserLimits::NONE,
     };
     let mut node = Node::with_users(1, with(Durability::Log), vec![user]);
     let root = node.connect(0, Port::Node);

@@ -352,6 +352,11 @@ impl Info<'_> {
             "refused_damaged",
             self.sum(|stats| &stats.errors.damaged),
         );
+        field(
+            out,
+            "refused_limit",
+            self.sum(|stats| &stats.errors.limited),
+        );
         field(out, "forwards", self.sum(|stats| &stats.forwards));
         field(out, "loop_turns", self.sum(|stats| &stats.turns));
     }
@@ -412,14 +417,16 @@ impl Info<'_> {
     /// Prefixes that tell an operator something; all others are counted as `ERR`.
     fn info_errorstats(&self, out: &mut String) {
         let damaged = self.sum(|stats| &stats.errors.damaged);
+        let limited = self.sum(|stats| &stats.errors.limited);
         let counts = [
             (
                 "ERR",
                 self.sum(|stats| &stats.errors.replied)
-                    .saturating_sub(damaged),
+                    .saturating_sub(damaged + limited),
             ),
             ("BUSY", self.sum(|stats| &stats.errors.busy)),
             ("DAMAGED", damaged),
+            ("LIMIT", limited),
             ("MISCONF", self.sum(|stats| &stats.errors.disk)),
             ("OOM", self.sum(|stats| &stats.errors.memory)),
         ];

@@ -4,7 +4,7 @@ use super::lookup::{inherited_attributes, inherited_copies_max};
 use super::next::{Hello, Next, Outcome, Then};
 use crate::accepted::{ConnectionId, Port};
 use crate::acl_log::Denied;
-use crate::clients::{Clients, database_of, enter_user};
+use crate::clients::{Clients, database_of, enter_anonymous, enter_user};
 use crate::connection::{Connection, ReplyMode};
 use crate::core::Core;
 use crate::effect::ControlRequest;
@@ -46,7 +46,7 @@ fn hello(core: &Core, clients: &mut Clients, id: ConnectionId, args: Args<'_>) -
     if let Some((user, password)) = hello.auth {
         return check_password(core, clients, id, user, password, Some(then));
     }
-    if clients[id].session.user.is_none() {
+    if clients[id].session.user.is_none() && !enter_anonymous(core, &mut clients[id])? {
         return Err(ErrorReply::constant(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
              HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
@@ -154,7 +154,7 @@ pub(super) fn finish_login(
         });
         return Err(WRONGPASS);
     };
-    enter_user(core, connection, user);
+    enter_user(core, connection, user)?;
     Ok(hello.map_or_else(
         || b"+OK\r\n".to_vec(),
         |hello| greet(&core.shared, connection, hello),
@@ -265,9 +265,8 @@ fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     session.database = 0;
     session.grant(Rights::default());
     connection.set_user(None, &core.shared);
-    if let Some(user) = core.users.anonymous().cloned() {
-        enter_user(core, connection, user);
-    }
+    // Who finds no seat is told so with its next command.
+    let _entered = enter_anonymous(core, connection);
     clients.reply(id, |reply| reply.simple("RESET"));
 }
 

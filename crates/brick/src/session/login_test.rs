@@ -1,6 +1,7 @@
 use crate::accepted::Port;
 use crate::harness::Node;
 use crate::users::{Grant, Rights, User};
+use brickyard_metadata::UserLimits;
 use brickyard_types::TableAttributes;
 
 /// A node with `root`, and `shop` whose home is the table `orders`; both may do everything.
@@ -14,6 +15,7 @@ fn node() -> Node {
         }],
         table: table.map(str::to_owned),
         acl: crate::acl::Acl::unrestricted(),
+        limits: UserLimits::NONE,
     };
     let users = vec![user("root", None), user("shop", Some("orders"))];
     Node::with_users(1, TableAttributes::default(), users)

@@ -3,6 +3,7 @@ use crate::cluster_harness::Cluster;
 use crate::cluster_harness::tables::{fill, replicated};
 use crate::harness::Node;
 use crate::users::{Grant, Rights, User};
+use brickyard_metadata::UserLimits;
 use brickyard_types::TableAttributes;
 use std::collections::BTreeSet;
 
@@ -129,5 +130,6 @@ fn of_default() -> User {
         grants: vec![grant],
         table: None,
         acl: crate::acl::Acl::unrestricted(),
+        limits: UserLimits::NONE,
     }
 }

@@ -15,6 +15,7 @@ use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_metadata::{Alteration, Change, LayoutAlteration, NewTable, Recovery};
 use brickyard_routing::NodeId;
 use brickyard_types::PartitionId;
+use std::sync::Arc;
 
 /// Answers TABLE.
 pub(super) fn table(
@@ -25,7 +26,8 @@ pub(super) fn table(
     args: Args<'_>,
 ) -> Outcome {
     let command = TableCommand::parse(spec.id, args)?;
-    let user = clients[id].session.user.clone();
+    let user = clients[id].session.user.as_ref();
+    let user = user.map(|seat| Arc::clone(seat.user()));
     let rights = |name: &str| {
         user.as_ref()
             .map_or_else(Rights::default, |user| user.rights(name))

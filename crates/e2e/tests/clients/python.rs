@@ -1,6 +1,9 @@
-//! redis-py: its cluster client, and its plain one through the gateway.
+//! redis-py: its cluster client, and its plain one through the gateway; one of a user with limits.
 
 use crate::kill::{survives_a_kill, survives_a_kill_under_tls};
+use brickyard_e2e::deadline::PATIENCE;
+use brickyard_e2e::process::run;
+use brickyard_e2e::server::Setup;
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
@@ -37,4 +40,23 @@ fn plain_redis_py_survives_a_node_kill_under_tls() {
     if let Some(workload) = workload("plain") {
         survives_a_kill_under_tls(workload);
     }
+}
+
+#[test]
+fn redis_py_is_told_of_a_limit_and_what_it_was_refused_was_not_executed() {
+    let Some(mut workload) = stock::python() else {
+        return;
+    };
+    let server = Setup::brickyard(2).start();
+    let mut root = server.connect();
+    let rules = "ACL SETUSER ann on >secret ~* +@all limit:ops=100";
+    root.must(&rules.split(' ').collect::<Vec<_>>());
+    workload
+        .arg(Language::Python.sources().join("limits.py"))
+        .arg(format!("127.0.0.1:{}", server.port()))
+        .args(["ann", "secret", "counter"]);
+    let finished = run(&mut workload, b"", 2 * PATIENCE).unwrap();
+    assert!(finished.status.success(), "{}", finished.text());
+    let acknowledged = finished.stdout.split(' ').next().unwrap_or_default();
+    assert_eq!(root.line("GET counter").text(), acknowledged);
 }

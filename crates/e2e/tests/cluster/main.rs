@@ -17,6 +17,7 @@ mod heal;
 mod hot;
 mod idle;
 mod layout;
+mod limits;
 mod link;
 mod offline;
 mod once;

@@ -12,6 +12,7 @@ mod crash;
 mod damage;
 mod differential;
 mod disk_full;
+mod limits;
 mod operations;
 mod overload;
 mod protocol;

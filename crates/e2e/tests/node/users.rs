@@ -7,7 +7,7 @@ use brickyard_e2e::server::{Server, Setup, program};
 use std::fs;
 
 /// The hash of a password, as an operator makes it.
-fn hash(password: &str) -> String {
+pub(crate) fn hash(password: &str) -> String {
     let finished = run(
         program().args(["config", "hash-password"]),
         password.as_bytes(),

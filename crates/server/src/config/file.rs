@@ -5,6 +5,7 @@
 
 use super::fields::Field;
 use super::source::{Origin, Problem, Setting, nearest, nearest_of};
+use super::text::{ByteSize, ConfigValue};
 use super::users::UserEntry;
 use std::path::Path;
 use toml::Spanned;
@@ -79,6 +80,10 @@ pub(crate) fn parse(path: &Path, text: &str, problems: &mut Vec<Problem>) -> Fil
         _ => 0,
     });
     out
+}
+
+fn limit<T: ConfigValue>(text: Option<String>) -> Option<T> {
+    T::parse(&text?).ok()
 }
 
 struct Reader<'a> {
@@ -171,6 +176,15 @@ impl Reader<'_> {
                 "read" => words().map(|words| user.read = words).is_some(),
                 "write" => words().map(|words| user.write = words).is_some(),
                 "admin" => words().map(|words| user.admin = words).is_some(),
+                "max_connections" => limit::<u64>(text())
+                    .map(|it| user.limits.connections = it)
+                    .is_some(),
+                "max_ops" => limit::<u64>(text())
+                    .map(|it| user.limits.operations = it)
+                    .is_some(),
+                "max_bytes" => limit::<ByteSize>(text())
+                    .map(|it| user.limits.bytes = it.0)
+                    .is_some(),
                 _ => {
                     let near = nearest_of(UserEntry::KEYS.iter().copied(), name);
                     problems.push(self.unknown(&format!("user.{name}"), at, near));
@@ -183,7 +197,8 @@ impl Reader<'_> {
                         &format!("user.{name}"),
                         at,
                         "it has the wrong type".to_owned(),
-                        "write text, or a list of table names such as [\"orders\", \"cart*\"]"
+                        "write text, a list of table names such as [\"orders\", \"cart*\"], or for a limit a whole number, of \
+                         max_bytes a size such as 10MiB; 0 is no limit"
                             .to_owned(),
                     ),
                 );

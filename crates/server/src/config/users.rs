@@ -1,8 +1,9 @@
 //! `[[user]]` entries: who may connect, and what they may do with which tables.
 
 use super::source::{Origin, Problem};
-use super::text::quoted;
+use super::text::{ByteSize, ConfigValue, quoted};
 use argon2::password_hash::phc::PasswordHash;
+use brickyard_metadata::UserLimits;
 use brickyard_types::limits::TABLE_NAME_BYTES_MAX;
 use std::collections::BTreeSet;
 
@@ -21,14 +22,25 @@ pub struct UserEntry {
     pub write: Vec<String>,
     /// Tables the user may create, alter and drop; `*` includes commands on the whole node.
     pub admin: Vec<String>,
+    /// How much of this node the user may take: `max_connections`, `max_ops` and `max_bytes`.
+    pub limits: UserLimits,
     /// Where the entry stands.
     pub origin: Origin,
 }
 
 impl UserEntry {
     /// The keys of an entry.
-    pub const KEYS: [&'static str; 6] =
-        ["name", "password_hash", "table", "read", "write", "admin"];
+    pub const KEYS: [&'static str; 9] = [
+        "name",
+        "password_hash",
+        "table",
+        "read",
+        "write",
+        "admin",
+        "max_connections",
+        "max_ops",
+        "max_bytes",
+    ];
 
     /// An empty entry at this place.
     #[must_use]
@@ -40,6 +52,7 @@ impl UserEntry {
             read: Vec::new(),
             write: Vec::new(),
             admin: Vec::new(),
+            limits: UserLimits::NONE,
             origin,
         }
     }
@@ -62,6 +75,19 @@ impl UserEntry {
         out += &format!("read = {}\n", list(&self.read));
         out += &format!("write = {}\n", list(&self.write));
         out += &format!("admin = {}\n", list(&self.admin));
+        let UserLimits {
+            connections,
+            operations,
+            bytes,
+        } = self.limits;
+        let limits = [
+            ("max_connections", connections.toml(), connections),
+            ("max_ops", operations.toml(), operations),
+            ("max_bytes", ByteSize(bytes).toml(), bytes),
+        ];
+        for (key, value, _) in limits.into_iter().filter(|(.., most)| *most > 0) {
+            out += &format!("{key} = {value}\n");
+        }
         out
     }
 }
@@ -119,6 +145,14 @@ pub(crate) fn validate(users: &[UserEntry], problems: &mut Vec<Problem>) {
                     "name a table, or a pattern such as cart* or *",
                 );
             }
+        }
+        if let Err(why) = user.limits.check() {
+            problem(
+                "max_connections, max_ops, max_bytes",
+                None,
+                why,
+                "lower it, or leave it out",
+            );
         }
         if user.read.is_empty() && user.write.is_empty() && user.admin.is_empty() {
             problem(

@@ -262,6 +262,7 @@ const REFUSALS: &[Refusal] = &[
     ("memory", |it| it.errors.memory.value()),
     ("disk", |it| it.errors.disk.value()),
     ("damaged", |it| it.errors.damaged.value()),
+    ("limit", |it| it.errors.limited.value()),
 ];
 
 fn process(page: &mut Page<'_>, opened: &Opened) -> fmt::Result {

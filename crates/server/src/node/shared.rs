@@ -7,6 +7,7 @@ use crate::config::{Config, UserEntry};
 use crate::ring::Ring;
 use crate::{clock, control, random};
 use brickyard_brick::acl::Acl;
+use brickyard_brick::quota::Quotas;
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -87,6 +88,7 @@ pub(super) fn shared(
         stats: addresses.bricks.iter().map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
         counters: NodeCounters::new(clock::unix()),
+        quotas: Quotas::default(),
     })
 }
 
@@ -175,5 +177,6 @@ fn user(entry: &UserEntry) -> User {
         grants: grants.collect(),
         table: entry.table.clone(),
         acl: Acl::unrestricted(),
+        limits: entry.limits,
     }
 }
