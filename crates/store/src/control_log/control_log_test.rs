@@ -185,7 +185,7 @@ fn full_disk_leaves_room_for_a_while() {
             data: vec![1; 5000],
             ..entry(next, 4)
         };
-        log.append(None, &[entry.clone()]).unwrap();
+        log.append(None, std::slice::from_ref(&entry)).unwrap();
         assert!(state.take(vec![entry]));
     }
     let refused = log.append(
