@@ -1,7 +1,17 @@
 // Jedis through a node kill; see ../README.md.
 
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.KeyStore;
+import java.security.PrivateKey;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -9,7 +19,13 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.TrustManagerFactory;
+import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.JedisCluster;
 import redis.clients.jedis.exceptions.JedisException;
 
@@ -19,11 +35,52 @@ public final class Workload {
     private static final int DELETED_AFTER = 20;
 
     private final Set<HostAndPort> seeds;
+    private final JedisClientConfig config;
     private JedisCluster client;
     private int failures;
 
-    private Workload(Set<HostAndPort> seeds) {
+    private Workload(Set<HostAndPort> seeds, JedisClientConfig config) {
         this.seeds = seeds;
+        this.config = config;
+    }
+
+    /** A user, and TLS, if the test names them. */
+    private static JedisClientConfig config() throws GeneralSecurityException, IOException {
+        DefaultJedisClientConfig.Builder config = DefaultJedisClientConfig.builder();
+        config.user(System.getenv("WORKLOAD_USER")).password(System.getenv("WORKLOAD_PASSWORD"));
+        String authority = System.getenv("WORKLOAD_CA");
+        if (authority == null) {
+            return config.build();
+        }
+        char[] none = new char[0];
+        KeyStore believed = KeyStore.getInstance(KeyStore.getDefaultType());
+        believed.load(null, none);
+        believed.setCertificateEntry("authority", certificate(authority));
+        KeyStore shown = KeyStore.getInstance(KeyStore.getDefaultType());
+        shown.load(null, none);
+        Certificate[] chain = {certificate(System.getenv("WORKLOAD_CERT"))};
+        shown.setKeyEntry("own", key(System.getenv("WORKLOAD_KEY")), none, chain);
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(believed);
+        KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        keys.init(shown, none);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(keys.getKeyManagers(), trust.getTrustManagers(), null);
+        // Without it the certificate's name is not looked at.
+        SSLParameters parameters = new SSLParameters();
+        parameters.setEndpointIdentificationAlgorithm("HTTPS");
+        config.ssl(true).sslSocketFactory(context.getSocketFactory()).sslParameters(parameters);
+        return config.build();
+    }
+
+    private static Certificate certificate(String path) throws GeneralSecurityException, IOException {
+        byte[] bytes = Files.readAllBytes(Path.of(path));
+        return CertificateFactory.getInstance("X.509").generateCertificate(new ByteArrayInputStream(bytes));
+    }
+
+    private static PrivateKey key(String path) throws GeneralSecurityException, IOException {
+        String text = Files.readString(Path.of(path)).replaceAll("-----[^-]*-----|\\s", "");
+        return KeyFactory.getInstance("EC").generatePrivate(new PKCS8EncodedKeySpec(Base64.getDecoder().decode(text)));
     }
 
     private <T> T call(Function<JedisCluster, T> request) throws InterruptedException {
@@ -31,7 +88,7 @@ public final class Workload {
         while (true) {
             try {
                 if (client == null) {
-                    client = new JedisCluster(seeds);
+                    client = new JedisCluster(seeds, config);
                 }
                 return request.apply(client);
             } catch (JedisException error) {
@@ -77,16 +134,18 @@ public final class Workload {
         }
     }
 
-    public static void main(String[] arguments) throws InterruptedException {
+    public static void main(String[] arguments)
+            throws InterruptedException, GeneralSecurityException, IOException {
+        JedisClientConfig config = config();
         Set<HostAndPort> seeds = new HashSet<>();
         for (String seed : arguments[0].split(",")) {
             seeds.add(HostAndPort.from(seed));
         }
         Map<String, String> values = new LinkedHashMap<>();
         Map<String, Long> counters = new HashMap<>();
-        Workload workload = new Workload(seeds);
+        Workload workload = new Workload(seeds, config);
         workload.run(Path.of(arguments[1]), values, counters);
-        Workload fresh = new Workload(seeds);
+        Workload fresh = new Workload(seeds, config);
         for (Map.Entry<String, String> entry : values.entrySet()) {
             String key = entry.getKey();
             check("in the end, " + key, fresh.call(it -> it.get(key)), entry.getValue());

@@ -16,10 +16,16 @@ function tlsOptions() {
   return { tls: { ca, cert, key } };
 }
 
+// Who it is, if the test names somebody.
+function user() {
+  const { WORKLOAD_USER: username, WORKLOAD_PASSWORD: password } = process.env;
+  return username ? { username, password } : {};
+}
+
 class Session {
   constructor(seeds) {
     this.failures = 0;
-    this.client = new Cluster(seeds, { redisOptions: tlsOptions() });
+    this.client = new Cluster(seeds, { redisOptions: { ...tlsOptions(), ...user() } });
     // Without a listener it complains about every lost connection by itself.
     this.client.on("error", () => {});
   }

@@ -1,24 +1,33 @@
 //! Jedis.
 
-use crate::kill::survives_a_kill;
+use crate::kill::{survives_a_kill, survives_a_kill_under_tls_as_a_user};
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
-#[test]
-fn jedis_survives_a_node_kill() {
+fn workload() -> Option<Command> {
     let client = Language::Java;
-    let Some(fetched) = client.fetched() else {
-        return;
-    };
+    let fetched = client.fetched()?;
     // `java` runs a source file if a compiler is installed with it.
-    let programs = ["javac", "java"].map(|name| stock::runtime(name, client));
-    let [Some(_), Some(java)] = programs else {
-        return;
-    };
+    stock::runtime("javac", client)?;
+    let java = stock::runtime("java", client)?;
     let mut workload = Command::new(java);
     workload
         .arg("-classpath")
         .arg(fetched.join("jars/*"))
         .arg(client.sources().join("Workload.java"));
-    survives_a_kill(workload);
+    Some(workload)
+}
+
+#[test]
+fn jedis_survives_a_node_kill() {
+    if let Some(workload) = workload() {
+        survives_a_kill(workload);
+    }
+}
+
+#[test]
+fn jedis_survives_a_node_kill_under_tls_as_a_user() {
+    if let Some(workload) = workload() {
+        survives_a_kill_under_tls_as_a_user(workload);
+    }
 }

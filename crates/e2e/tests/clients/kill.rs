@@ -59,7 +59,7 @@ pub(crate) fn primaries(slots: &Value) -> BTreeSet<i64> {
 
 /// Runs a workload over a cluster of which a node is killed, and comes back, in the middle of it.
 pub(crate) fn survives_a_kill(workload: Command) {
-    goes_through_a_kill(replicated_cluster(), workload);
+    goes_through_a_kill(replicated_cluster(), workload, "default");
 }
 
 /// The same under mutual TLS, between the nodes and with the client.
@@ -71,15 +71,48 @@ pub(crate) fn survives_a_kill_under_tls(mut workload: Command) {
         .env("WORKLOAD_CA", authority)
         .env("WORKLOAD_CERT", certificate)
         .env("WORKLOAD_KEY", key);
-    goes_through_a_kill(cluster, workload);
+    goes_through_a_kill(cluster, workload, "default");
 }
 
-fn goes_through_a_kill(mut cluster: Cluster, mut workload: Command) {
+/// The same as a user of the cluster, who may do what the workload does and no more.
+pub(crate) fn survives_a_kill_under_tls_as_a_user(mut workload: Command) {
+    let mut cluster = replicated(Cluster::start_secure(&[0, 1, 2], 1, &[]));
+    let user = [
+        "ACL",
+        "SETUSER",
+        "shop",
+        "on",
+        ">secret",
+        "~s:*",
+        "~c:*",
+        "+@read",
+        "+@write",
+        "+@connection",
+        "+cluster",
+        "resettables",
+        "table:default=read,write",
+    ];
+    cluster.client(0).must(&user);
+    let certificates = cluster.certificates().expect("it is secure");
+    let [authority, certificate, key] = certificates.client_files();
+    workload
+        .env("WORKLOAD_CA", authority)
+        .env("WORKLOAD_CERT", certificate)
+        .env("WORKLOAD_KEY", key)
+        .env("WORKLOAD_USER", "shop")
+        .env("WORKLOAD_PASSWORD", "secret");
+    goes_through_a_kill(cluster, workload, "shop");
+}
+
+fn goes_through_a_kill(mut cluster: Cluster, mut workload: Command, user: &str) {
     let folder = tempfile::tempdir().unwrap();
     let stop = folder.path().join("stop");
     workload.arg(cluster.seeds().join(",")).arg(&stop);
     let mut process = Process::start(&mut workload, &folder.path().join("output"));
     make_rounds(&mut process, &cluster, "before the kill");
+    let clients = cluster.client(0).call(&["CLIENT", "LIST"]).text();
+    let is_there = clients.contains(&format!(" user={user} "));
+    assert!(is_there, "{user} is not among\n{clients}");
     cluster.kill(VICTIM);
     make_rounds(&mut process, &cluster, "while a node is away");
     cluster.launch(VICTIM);

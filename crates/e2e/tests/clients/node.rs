@@ -1,6 +1,6 @@
 //! ioredis.
 
-use crate::kill::{survives_a_kill, survives_a_kill_under_tls};
+use crate::kill::{survives_a_kill, survives_a_kill_under_tls_as_a_user};
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
@@ -23,8 +23,8 @@ fn ioredis_survives_a_node_kill() {
 }
 
 #[test]
-fn ioredis_survives_a_node_kill_under_tls() {
+fn ioredis_survives_a_node_kill_under_tls_as_a_user() {
     if let Some(workload) = workload() {
-        survives_a_kill_under_tls(workload);
+        survives_a_kill_under_tls_as_a_user(workload);
     }
 }

@@ -55,6 +55,8 @@ pub(super) struct StrangersResult {
     pub(super) served: [Served; 2],
     pub(super) probes: [Probes; 2],
     pub(super) catalog_versions: [u64; 2],
+    /// How long a node that was restarted among strangers took until all copies were in sync.
+    pub(super) rejoined_after: Duration,
     /// Bytes that the nodes' logs grew by.
     pub(super) logged: u64,
     /// What must not be.
@@ -154,23 +156,24 @@ async fn besiege(
         }
     }
     result.took = begin.elapsed();
-    let counts = &crowd.counts;
-    result.crowd = (counts.made(), counts.failed(), counts.open_max());
-    drop(crowd);
     result.probes[1] = watch.probes();
     result.memory = (at_start.iter().zip(quiet).zip(watch.most()))
         .map(|((start, quiet), most)| [*start, quiet, most])
         .collect();
     drop(watch);
-
     let (after, version_after) = State::of(cluster).await?;
     result.faults.extend(after.differences(&before));
+    result.catalog_versions = [version_before, version_after];
+    result.logged = cluster.log_bytes().saturating_sub(logged_before);
+    result.rejoined_after = cluster.restart_last().await?;
+    let counts = &crowd.counts;
+    result.crowd = (counts.made(), counts.failed(), counts.open_max());
+    drop(crowd);
+
     if result.probes[1].failed > 0 {
         let fault = format!("HTTP did not answer {} probes", result.probes[1].failed);
         result.faults.push(fault);
     }
-    result.catalog_versions = [version_before, version_after];
-    result.logged = cluster.log_bytes().saturating_sub(logged_before);
     for (number, [_, quiet, most]) in result.memory.iter().enumerate() {
         let grown = most.saturating_sub(*quiet);
         if grown > GROWN_MAX {

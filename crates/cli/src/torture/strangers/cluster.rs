@@ -105,6 +105,19 @@ impl Cluster {
         Ok(serde_json::from_slice(&answer.body)?)
     }
 
+    /// Restarts the last node; how long it took until all copies were in sync.
+    pub(super) async fn restart_last(&self) -> anyhow::Result<Duration> {
+        let node = self.nodes.last().context("there are no nodes")?;
+        let stopped = node.order(Order::Stop).await;
+        stopped.map_err(anyhow::Error::msg)?;
+        let begin = Instant::now();
+        let started = node.order(Order::Start).await;
+        started.map_err(anyhow::Error::msg)?;
+        serving(node).await?;
+        self.wait_until_whole().await?;
+        Ok(begin.elapsed())
+    }
+
     async fn wait_until_whole(&self) -> anyhow::Result<()> {
         let deadline = Instant::now() + WHOLE_LIMIT;
         for at in 0..self.nodes.len() {

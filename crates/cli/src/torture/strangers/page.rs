@@ -186,8 +186,10 @@ fn costs(result: &StrangersResult) -> String {
     let [before, after] = result.catalog_versions;
     let _ = writeln!(
         out,
-        "| the catalog's version | {before} | {after} |\n| all nodes' logs, KiB | | {} |",
-        result.logged >> 10
+        "| the catalog's version | {before} | {after} |\n| all nodes' logs, KiB | | {} |\n\
+         | a node that is restarted, until all copies are in sync, s | | {:.1} |",
+        result.logged >> 10,
+        result.rejoined_after.as_secs_f64()
     );
     out
 }
