@@ -89,6 +89,7 @@ pub(crate) fn survives_a_kill_under_tls_as_a_user(mut workload: Command) {
         "+@write",
         "+@connection",
         "+cluster",
+        "+info",
         "resettables",
         "table:default=read,write",
     ];
