@@ -24,19 +24,19 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// What a brick has of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Copy {
+pub(crate) struct Copy {
     brick: String,
     role: String,
     view: i64,
     committed: i64,
-    keys: i64,
-    sum: u64,
+    pub(crate) keys: i64,
+    pub(crate) sum: u64,
     /// It was the same partition from its first part to its last.
     is_steady: bool,
 }
 
 /// What all bricks have, by partition.
-type Copies = BTreeMap<i64, Vec<Copy>>;
+pub(crate) type Copies = BTreeMap<i64, Vec<Copy>>;
 
 /// What the replicas of a partition are to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,22 +81,6 @@ pub(super) fn run(
             ExitCode::from(NOT_WHOLE)
         });
     }
-}
-
-/// What is in each partition, as each of its replicas has it: how many keys, and their sum.
-pub(crate) fn contents(
-    target: &Target,
-    table: &str,
-) -> anyhow::Result<BTreeMap<i64, BTreeSet<(i64, u64)>>> {
-    let (copies, away) = collect(target, table)?;
-    anyhow::ensure!(
-        away.is_empty(),
-        "{} cannot be asked for what they have of {table}",
-        away.join(", ")
-    );
-    let of_one = |copies: &Vec<Copy>| copies.iter().map(|it| (it.keys, it.sum)).collect();
-    let all = copies.iter();
-    Ok(all.map(|(at, copies)| (*at, of_one(copies))).collect())
 }
 
 fn ask(target: &Target, link: &mut Link, request: &[&str]) -> anyhow::Result<Value> {
@@ -164,7 +148,7 @@ fn addresses(nodes: &str) -> BTreeSet<&str> {
 ///
 /// All bricks are asked side by side, whoever is the least far first: the replicas of one partition are looked at within
 /// some milliseconds, and a table that is written to has partitions that nobody wrote to meanwhile.
-fn collect(target: &Target, table: &str) -> anyhow::Result<(Copies, Vec<String>)> {
+pub(crate) fn collect(target: &Target, table: &str) -> anyhow::Result<(Copies, Vec<String>)> {
     let mut link = Link::open(target)?;
     let nodes = text(&ask(target, &mut link, &["CLUSTER", "NODES"])?);
     let mut bricks = Vec::new();

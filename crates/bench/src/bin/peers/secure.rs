@@ -201,10 +201,15 @@ fn three(
             command
         })?;
         processes.push(process.ready()?);
+        if number == 0 {
+            // Made where there is one brick: three would get three partitions at least, and lead one each.
+            let create = ["TABLE", "CREATE", TABLE, "PARTITIONS", "1", "REPLICAS", "1"];
+            must(&processes[0].target, "the table", &create)?;
+        }
     }
     let node = processes[0].target.clone();
-    let create = ["TABLE", "CREATE", TABLE, "PARTITIONS", "1", "REPLICAS", "3"];
-    must(&node, "the table", &create)?;
+    let alter = ["TABLE", "ALTER", TABLE, "REPLICAS", "3"];
+    must(&node, "its copies", &alter)?;
     let mut target = Target {
         table: Some(TABLE.to_owned()),
         ..node

@@ -4,7 +4,7 @@
 
 use super::cluster::{Cluster, UNTOUCHED};
 use crate::cmd::digest;
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use brickyard_bench::Link;
 use brickyard_wire::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,18 @@ impl State {
                 Value::Error(text) => bail!("ACL LIST: {}", String::from_utf8_lossy(&text)),
                 users => format!("{users:?}"),
             };
-            Ok((users, digest::contents(&target, UNTOUCHED)?))
+            let (copies, away) = digest::collect(&target, UNTOUCHED)?;
+            ensure!(
+                away.is_empty(),
+                "{} cannot be asked for what they have of {UNTOUCHED}",
+                away.join(", ")
+            );
+            let of_one = |copies: Vec<digest::Copy>| {
+                let copies = copies.into_iter();
+                copies.map(|it| (it.keys, it.sum)).collect()
+            };
+            let contents = copies.into_iter().map(|(at, it)| (at, of_one(it)));
+            Ok((users, contents.collect::<BTreeMap<_, BTreeSet<_>>>()))
         })
         .await??;
         let state = Self {
