@@ -90,6 +90,11 @@ impl Catalog {
     pub fn encode(&self) -> Vec<u8> {
         let mut body = written(self);
         let limits = self.accounts.limits();
+        assert!(
+            limits.is_empty() || !self.accounts.is_empty(),
+            "{} have limits and nobody is a user",
+            limits.len()
+        );
         let mut format = FORMAT_PLAIN;
         if !self.accounts.is_empty() {
             body.extend(written(&self.accounts));

@@ -9,10 +9,13 @@ fn parse(words: &str) -> Result<Vec<SetRule>, String> {
 fn every_form_is_read() {
     let rules = parse(
         "on OFF >pw <pw nopass resetpass +GET -@write +config|get allcommands nocommands ~a %R~b %rw~c allkeys resetkeys &ch \
-         allchannels resetchannels table:shop-*=read,WRITE alltables resettables #$argon2id$v=19$x !$argon2id$v=19$x reset",
+         allchannels resetchannels table:shop-*=read,WRITE alltables resettables #$argon2id$v=19$x !$argon2id$v=19$x reset \
+         limit:connections=100 LIMIT:ops=0 limit:bytes=10000000000 resetlimits",
     );
     let rules = rules.unwrap();
-    assert_eq!(rules.len(), 25);
+    assert_eq!(rules.len(), 29);
+    let limit = AccountRule::Limit(Limited::Connections, 100);
+    assert!(rules.contains(&SetRule::Rule(limit)));
     assert!(rules.contains(&SetRule::AddPassword(b"pw".to_vec())));
     assert!(rules.contains(&SetRule::Rule(AccountRule::Command("+get".to_owned()))));
     let grant = TableGrant {
@@ -44,6 +47,14 @@ fn others_are_refused_in_words_that_name_no_password() {
         "table:a=",
         "table:=read",
         "table:a=own",
+        "limit:",
+        "limit:ops",
+        "limit:ops=",
+        "limit:ops=+1",
+        "limit:ops=-1",
+        "limit:ops=99999999999999999999",
+        "limit:ops=10000001",
+        "limit:keys=1",
         "on!",
         ">",
     ] {

@@ -135,7 +135,10 @@ fn connections_of_a_user_are_counted_over_all_ports_and_given_back() {
     // One that ends makes room, be it closed, killed, or somebody else by now.
     drop(anns.pop());
     let fourth = login(fourth);
-    root.must(&["CLIENT", "KILL", "ID", &id(anns.remove(0))]);
+    let id = anns[0].line("CLIENT ID").as_integer();
+    let id = id.expect("a number").to_string();
+    let killed = root.call(&["CLIENT", "KILL", "ID", &id]);
+    assert_eq!(killed.as_integer(), Some(1));
     let mut fifth = login(server.connect());
     assert_eq!(fifth.line("RESET").text(), "RESET");
     let sixth = login(server.connect());
@@ -144,10 +147,6 @@ fn connections_of_a_user_are_counted_over_all_ports_and_given_back() {
     // A higher limit counts at once.
     root.must(&["ACL", "SETUSER", "ann", "limit:connections=10"]);
     let _more: Vec<Client> = (0..7).map(|_| login(server.connect())).collect();
-}
-
-fn id(mut client: Client) -> String {
-    client.line("CLIENT ID").text()
 }
 
 #[test]
