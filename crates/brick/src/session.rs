@@ -477,7 +477,15 @@ fn on_answer(
     then: Then,
 ) -> Result<Vec<u8>, ErrorReply> {
     match (reply, then) {
-        (ControlReply::Authenticated(is_right), Then::Enter { user, hello }) => {
+        (
+            ControlReply::Authenticated(is_right),
+            Then::Enter {
+                user,
+                hashes,
+                hello,
+            },
+        ) => {
+            login::check_still(core, &user, is_right, &hashes)?;
             login::finish_login(core, connection, is_right, &user, hello)
         }
         (ControlReply::Changed(_), Then::Use { table, database }) => {

@@ -9,7 +9,7 @@ use crate::connection::{Connection, ReplyMode};
 use crate::core::Core;
 use crate::effect::ControlRequest;
 use crate::shared::Shared;
-use crate::users::Rights;
+use crate::users::{Rights, User};
 use brickyard_command::request::{AuthArgs, HelloArgs, parse_select};
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_metadata::{Change, NewTable, database_table};
@@ -119,16 +119,39 @@ fn check_password(
         return Ok(Next::Done);
     }
     // Also for a user that does not exist: the answer must take as long as for one that does.
+    let hashes = user.map_or_else(Vec::new, |user| user.password_hashes.clone());
     let request = ControlRequest::Authenticate {
         user: name.to_owned(),
         password: password.to_vec(),
-        hashes: user.map_or_else(Vec::new, |user| user.password_hashes.clone()),
+        hashes: hashes.clone(),
     };
     let then = Then::Enter {
         user: name.to_owned(),
+        hashes,
         hello,
     };
     Ok(Next::Control(request, then))
+}
+
+/// A password takes 30 ms to check, in which the user may have changed. Which of its passwords was the right one is not told: so all that
+/// it was compared with have to be accepted still.
+pub(super) fn check_still(
+    core: &Core,
+    user: &str,
+    is_right: bool,
+    hashes: &[String],
+) -> Result<(), ErrorReply> {
+    let user = core.users.find_on(user).filter(|_| is_right);
+    let is_accepted = |user: &User| {
+        let mut hashes = hashes.iter();
+        user.needs_no_password() || hashes.all(|it| user.password_hashes.contains(it))
+    };
+    match user.is_none_or(|user| is_accepted(user)) {
+        true => Ok(()),
+        false => Err(ErrorReply::constant(
+            "TRYAGAIN the user's passwords have changed while this one was checked; log in again",
+        )),
+    }
 }
 
 /// The password was checked: the reply.

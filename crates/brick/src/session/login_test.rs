@@ -1,4 +1,5 @@
 use crate::accepted::Port;
+use crate::effect::{ControlReply, ControlRequest, Effect, Event};
 use crate::harness::Node;
 use crate::users::{Grant, Rights, User};
 use brickyard_metadata::UserLimits;
@@ -93,4 +94,60 @@ fn watched_keys_stay_watched_when_a_table_is_chosen() {
         node.call(client, "MULTI\nSET k 3\nEXEC"),
         "+OK +QUEUED *1 +OK"
     );
+}
+
+/// Logs in as `ann`, whose account changes so while her right password is being compared.
+fn login_during(rules: &str) -> String {
+    let mut node = Node::new(2, TableAttributes::default());
+    let root = node.connect(0, Port::Node);
+    assert_eq!(
+        node.call(root, "ACL SETUSER ann on >right >old ~* +@all"),
+        "+OK"
+    );
+    let ann = node.connect(1, Port::Node);
+    let brick = &mut node.bricks[1];
+    brick
+        .input(ann.id)
+        .extend_from_slice(b"AUTH ann right\r\nACL WHOAMI\r\n");
+    brick.on_received(ann.id);
+    brick.run();
+    let mut asked = None;
+    while let Some(effect) = brick.poll_effect() {
+        if let Effect::Control(number, ControlRequest::Authenticate { .. }) = effect {
+            asked = Some(number);
+        }
+    }
+    let number = asked.expect("the password is compared elsewhere");
+    assert_eq!(
+        node.call(root, rules).get(..1),
+        Some(if rules.contains("DELUSER") { ":" } else { "+" })
+    );
+    let reply = ControlReply::Authenticated(true);
+    node.bricks[1].handle(Event::Control(number, reply));
+    node.settle();
+    node.receive(ann)
+}
+
+#[test]
+fn password_that_is_taken_away_while_it_is_compared_lets_nobody_in() {
+    let again = "-TRYAGAIN the user's passwords have changed while this one was checked; log in again $7 default";
+    for rules in [
+        "ACL SETUSER ann <right",
+        "ACL SETUSER ann resetpass",
+        "ACL SETUSER ann resetpass >other",
+        // It may have been that one.
+        "ACL SETUSER ann <old",
+    ] {
+        assert_eq!(login_during(rules), again, "{rules}");
+    }
+    for rules in ["ACL SETUSER ann off", "ACL DELUSER ann"] {
+        assert!(login_during(rules).starts_with("-WRONGPASS"), "{rules}");
+    }
+    for rules in [
+        "ACL SETUSER ann >new",
+        "ACL SETUSER ann nopass",
+        "ACL SETUSER ann -get",
+    ] {
+        assert_eq!(login_during(rules), "+OK $3 ann", "{rules}");
+    }
 }

@@ -60,7 +60,12 @@ pub(crate) enum Then {
     /// `+OK`.
     Ok,
     /// The connection acts for the user, and for HELLO the rest of it happens.
-    Enter { user: String, hello: Option<Hello> },
+    Enter {
+        user: String,
+        /// Those of the passwords that it was compared with.
+        hashes: Vec<String>,
+        hello: Option<Hello>,
+    },
     /// That many.
     Count(i64),
     /// The connection works on the table.
