@@ -74,7 +74,7 @@ pub(crate) fn measure(campaign: &Campaign<'_>) -> anyhow::Result<String> {
     };
     let mut out = format!(
         "{} keys, values of {VALUE_BYTES} bytes, {} rounds of {:.1} s; processor time of the server for one operation: the median of the \
-         rounds, the least and the most.\n\n",
+         rounds, the least and the most. The handshakes of its connections are in it.\n\n",
         load.keys,
         campaign.effort.rounds,
         campaign.effort.duration.as_secs_f64(),
