@@ -4,9 +4,11 @@
 //!
 //! Not here: who is believed (`brickyard_tls`), when TLS must be there (`config`).
 
+mod handshakes;
 mod peer_socket;
 mod reload;
 
+pub(crate) use handshakes::Handshakes;
 pub(crate) use peer_socket::{LoopSocket, NoTls, PeerSocket};
 pub(crate) use reload::{Current, Reloader};
 

@@ -5,7 +5,7 @@ use super::outgoing::{read_all, write_all};
 use super::refusals::Refusals;
 use super::strangers::Strangers;
 use super::{Event, Events, SendQueue, Stream};
-use crate::tls::{Current, PeerSocket};
+use crate::tls::{Current, Handshakes, PeerSocket};
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{
@@ -39,14 +39,17 @@ pub(crate) struct Arrived {
 pub(crate) async fn accept(listener: TcpListener, tls: Current<NodeSide>, events: Events) {
     let strangers = Rc::new(Strangers::default());
     let refusals = Rc::new(Refusals::default());
+    let handshakes = Rc::new(Handshakes::default());
     for id in 1.. {
         match listener.accept().await {
             Ok((stream, from)) => {
                 let events = events.clone();
                 let tls = tls.now();
                 let (known, told) = (Rc::clone(&strangers), Rc::clone(&refusals));
+                let handshakes = Rc::clone(&handshakes);
                 let task = tokio::task::spawn_local(async move {
-                    let stream = shake_hands(stream, from, tls.as_ref(), &told).await;
+                    let stream =
+                        shake_hands(stream, from, (&handshakes, tls.as_ref()), &told).await;
                     let greeted = match stream {
                         Ok((stream, deadline)) => {
                             let greeted = greet(stream, from, id, &events);
@@ -91,12 +94,12 @@ struct Taken {
 async fn shake_hands(
     stream: TcpStream,
     from: SocketAddr,
-    tls: Option<&NodeSide>,
+    (handshakes, tls): (&Handshakes, Option<&NodeSide>),
     refusals: &Refusals,
 ) -> io::Result<(PeerSocket, Instant)> {
     let deadline = Instant::now() + ANSWER;
     stream.set_nodelay(true)?;
-    let accepted = timeout_at(deadline, PeerSocket::accepted(stream, tls)).await;
+    let accepted = timeout_at(deadline, handshakes.accept(stream, tls)).await;
     let accepted = accepted.map_err(io::Error::from).flatten();
     match accepted {
         Ok(stream) => Ok((stream, deadline)),
