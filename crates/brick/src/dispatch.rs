@@ -642,7 +642,7 @@ impl Brick {
         };
         self.core.stats().clients.held_back.add(1);
         self.clients[id].returned.stall(from);
-        let came_back = request.map(|request| CameBack::new(from, request, needed));
+        let came_back = request.map(|request| CameBack::new(from, request, needed, self.core.now));
         // What has not left yet would overtake it.
         let unsent = Exchange::new(&mut self.core, &mut self.remotes).take_unsent(client);
         for it in came_back.into_iter().chain(unsent) {
@@ -667,12 +667,10 @@ impl Brick {
         }
         // The rest of what came back comes behind these, which go as if it were not there.
         let rest = std::mem::take(&mut self.clients[id].returned);
-        let deadline = self.core.deadline();
-        for CameBack {
-            mut request, from, ..
-        } in taken
-        {
-            request.deadline = deadline;
+        let now = self.core.now;
+        for came_back in taken {
+            let from = came_back.from;
+            let request = came_back.into_request(now);
             if !self.clients.reserve_again(&request) {
                 // Its part is asked for otherwise.
                 continue;

@@ -26,6 +26,7 @@
 use crate::output::PlaceholderId;
 use crate::request::Request;
 use brickyard_routing::Member;
+use brickyard_types::Instant;
 use std::collections::{BTreeSet, VecDeque};
 
 /// Room that a request reserves at least is one of so many parts of what a connection may have (`output_soft`): a pipeline of a
@@ -93,16 +94,26 @@ pub(crate) struct CameBack {
     pub(crate) from: Member,
     /// The length of its reply; 0: not known.
     needed: usize,
+    since: Instant,
 }
 
 impl CameBack {
-    pub(crate) fn new(from: Member, request: Request, needed: usize) -> Self {
+    pub(crate) fn new(from: Member, request: Request, needed: usize, now: Instant) -> Self {
         let needed = needed.min(NEEDED_MAX);
         Self {
             request,
             from,
             needed,
+            since: now,
         }
+    }
+
+    /// The request, to be asked again. While it lay here it waited for its client, who has that time on top; what it waits for
+    /// bricks goes on counting.
+    pub(crate) fn into_request(self, now: Instant) -> Request {
+        let mut request = self.request;
+        request.deadline = request.deadline + (now - self.since);
+        request
     }
 
     fn place(&self) -> (PlaceholderId, u32) {

@@ -1,10 +1,15 @@
 //! How much room is reserved, and what is asked again when.
 
 use super::*;
-use crate::accepted::Port;
+use crate::accepted::{ConnectionId, Port};
 use crate::harness::{self, Client, Node};
+
+use crate::request::{Origin, Token, Work};
 use crate::settings::OUTPUT_SOFT;
-use brickyard_types::Durability;
+use brickyard_command::lookup;
+use brickyard_routing::NodeId;
+use brickyard_types::{BrickId, Durability, TableId};
+use brickyard_wire::Protocol;
 
 /// Room that is reserved at first, for a reply and for one of many parts of one.
 const USUAL: usize = OUTPUT_SOFT / ROOMS;
@@ -186,4 +191,28 @@ fn short_replies_come_back_never() {
     let (replies, _) = read_all(&mut node, client);
     assert_eq!(keys_in(&replies).len(), 500);
     assert_eq!(node.bricks[0].core.stats().clients.held_back.value(), 0);
+}
+
+#[test]
+fn request_that_came_back_waits_for_bricks_no_longer_than_others() {
+    let member = Member {
+        node: NodeId(4),
+        brick: BrickId(0),
+    };
+    let token = Token {
+        connection: ConnectionId(7),
+        client: 99,
+        placeholder: PlaceholderId(5),
+        part: 0,
+    };
+    let origin = Origin { member, token };
+    let asked_again = |at| {
+        let get = lookup(b"get").unwrap();
+        let work = Work::Command(get, ["get", "key"].iter().collect());
+        let request = Request::new(origin, TableId(4), Protocol::Resp2, work, Instant(50));
+        let came_back = CameBack::new(member, request, 0, Instant(40));
+        came_back.into_request(Instant(at)).deadline
+    };
+    assert_eq!(asked_again(40), Instant(50), "its client had room");
+    assert_eq!(asked_again(1_040), Instant(1_050), "its client had none");
 }

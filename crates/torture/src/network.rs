@@ -6,8 +6,8 @@
 //! in the kernel that draws a number for each.
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A locally administered hardware address that no interface has.
 const NOBODY: &str = "02:00:00:00:00:fe";
@@ -27,8 +27,7 @@ pub struct NetworkError {
 /// See the module; it is taken down with the value.
 #[derive(Debug)]
 pub struct Network {
-    /// Names of this network's parts begin so.
-    name: String,
+    /// Addresses have this as their third byte, and names of this network's parts begin with it.
     third: u8,
     nodes: usize,
 }
@@ -39,27 +38,28 @@ impl Network {
     /// # Errors
     /// Why this machine does not permit one.
     pub fn new(nodes: usize) -> Result<Self, NetworkError> {
-        static COUNT: AtomicU8 = AtomicU8::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let process = std::process::id();
-        let network = Self {
-            name: format!("by{process:x}-{count}"),
-            // Of several test programs at once each has other addresses.
-            third: (process as u8).wrapping_mul(16).wrapping_add(count),
-            nodes,
-        };
-        network.build()?;
-        Ok(network)
+        // Others of this machine, and what was left of them, have their numbers: looking for a free one begins anywhere.
+        let first = std::process::id() as u8;
+        for offset in 0..=u8::MAX {
+            let third = first.wrapping_add(offset);
+            if claim(third)? {
+                let network = Self { third, nodes };
+                network.build()?;
+                return Ok(network);
+            }
+        }
+        let why = "this machine has 256 such networks already".to_owned();
+        let command = "ip link add".to_owned();
+        Err(NetworkError { command, why })
     }
 
     fn build(&self) -> Result<(), NetworkError> {
-        let bridge = self.bridge();
-        ip(&["link", "add", &bridge, "type", "bridge"])?;
+        let bridge = bridge(self.third);
         let own = format!("{}/24", self.host(OUTSIDE));
         ip(&["address", "add", &own, "dev", &bridge])?;
         ip(&["link", "set", &bridge, "up"])?;
         for at in 0..self.nodes {
-            let (space, outer) = (self.space(at), format!("{}v{at}", self.name));
+            let (space, outer) = (self.space(at), format!("{}v{at}", name(self.third)));
             ip(&["netns", "add", &space])?;
             let veth = [
                 "link", "add", &outer, "type", "veth", "peer", "name", INTERFACE,
@@ -74,12 +74,8 @@ impl Network {
         Ok(())
     }
 
-    fn bridge(&self) -> String {
-        format!("{}b", self.name)
-    }
-
     fn space(&self, at: usize) -> String {
-        format!("{}n{at}", self.name)
+        format!("{}n{at}", name(self.third))
     }
 
     fn host(&self, last: u8) -> Ipv4Addr {
@@ -155,8 +151,30 @@ impl Drop for Network {
         for at in 0..self.nodes {
             drop(ip(&["netns", "del", &self.space(at)]));
         }
-        drop(ip(&["link", "del", &self.bridge()]));
+        // The last: what has this number afterwards is another network's.
+        drop(ip(&["link", "del", &bridge(self.third)]));
     }
+}
+
+/// Makes the bridge, which only one network of this number has; whether it is the caller's now.
+fn claim(third: u8) -> Result<bool, NetworkError> {
+    let bridge = bridge(third);
+    let made = ip(&["link", "add", &bridge, "type", "bridge"]);
+    let is_there = || Path::new("/sys/class/net").join(&bridge).exists();
+    match made {
+        Ok(()) => Ok(true),
+        Err(_) if is_there() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What the names of a network's parts begin with; those of interfaces have no room for more.
+fn name(third: u8) -> String {
+    format!("brickyard{third}")
+}
+
+fn bridge(third: u8) -> String {
+    format!("{}b", name(third))
 }
 
 /// Where a frame has the last byte of an IPv4 packet's source, and of its destination.
