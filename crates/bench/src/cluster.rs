@@ -60,19 +60,22 @@ pub fn has_several_nodes(target: &Target) -> Result<bool, Error> {
     } > 1)
 }
 
-/// The nodes by their node ports, which only a server of this make tells.
+/// The nodes by their node ports, which only a server of this make tells: with a brick, or as what stands for a brick's copies.
 fn told_nodes(map: &Value) -> BTreeSet<(Vec<u8>, Vec<u8>)> {
     let mut told = BTreeSet::new();
     for range in map.elements().unwrap_or_default() {
         for member in range.elements().unwrap_or_default() {
-            let Some([host, _, _, Value::Array(metadata), ..]) = member.elements() else {
+            let Some([host, own, _, Value::Array(metadata), ..]) = member.elements() else {
                 continue;
             };
-            if let [Value::Bulk(name), Value::Bulk(port), ..] = &metadata[..]
-                && name == b"node-port"
-            {
-                told.insert((host.bytes().unwrap_or_default().to_vec(), port.clone()));
-            }
+            let port = match &metadata[..] {
+                [Value::Bulk(name), Value::Bulk(port), ..] if name == b"node-port" => port.clone(),
+                [Value::Bulk(name), ..] if name == b"brick-port" => {
+                    own.integer().unwrap_or_default().to_string().into_bytes()
+                }
+                _ => continue,
+            };
+            told.insert((host.bytes().unwrap_or_default().to_vec(), port));
         }
     }
     told

@@ -146,6 +146,24 @@ fn read_at_a_backup_asks_for_the_outcome_that_it_waits_for() {
 }
 
 #[test]
+fn commands_on_a_new_table_wait_for_a_node_that_has_not_heard_of_it() {
+    let mut cluster = Cluster::new(2, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    cluster.inform(1, false);
+    let place_of = cluster.make_table("new", 4);
+    let mut keys = (0..100).map(|at| format!("key{at}"));
+    let key = keys.find(|key| place_of(key) == 1).unwrap();
+    assert_eq!(cluster.call(client, "TABLE USE new"), "+OK");
+    let commands = format!("SET {key} first\nAPPEND {key} second\nGET {key}\nDBSIZE");
+    cluster.send(client, &commands);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "");
+    cluster.inform(1, true);
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "+OK :11 $11 firstsecond :1");
+}
+
+#[test]
 fn transactions_and_expiry_work_through_any_node() {
     let mut cluster = Cluster::new(3, replicated(2));
     for host in 0..3 {

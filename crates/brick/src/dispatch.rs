@@ -111,6 +111,10 @@ impl Brick {
     /// A request runs, waits, or goes to another brick; nothing of its order is before it.
     fn dispatch(&mut self, request: Request) {
         if self.core.tables.index_of(request.table).is_none() {
+            if self.core.tables.catalog().may_make_table(request.table) {
+                // Another brick has heard of it before this one.
+                return self.await_view(request);
+            }
             let error = no_table(request.work.named());
             return self.respond(&request, error_line(&error), CommitDependency::NONE);
         }
@@ -413,7 +417,10 @@ impl Brick {
         }
     }
 
-    fn dispatch_again(&mut self, request: Request) {
+    fn dispatch_again(&mut self, mut request: Request) {
+        // It may have waited for a table whose slots nobody knew here.
+        request.order = None;
+        set_order(&self.core.tables, &mut request);
         let is_own = request.origin.member == self.core.member();
         match request.work {
             // Together the subrequests must be the table, so all are asked for by one map.

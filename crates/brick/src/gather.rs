@@ -23,6 +23,8 @@ pub(crate) enum Join {
     Array,
     /// Arrays that become one.
     Concat,
+    /// Pages of a scan, as elements of an array, of which the session makes one.
+    Scan,
     /// Strings that become one.
     Text,
     /// What bricks have of a table, added up ([`DESCRIBED_SUMS`]) behind the last part, which is the beginning of a map.
@@ -345,7 +347,7 @@ impl Gather {
             }
             Join::Ok | Join::Saved { .. } => reply.ok(),
             Join::Sum | Join::Killed => reply.integer(parts.iter().map(|part| integer(part)).sum()),
-            Join::Array => {
+            Join::Array | Join::Scan => {
                 reply.array(parts.len());
                 out.extend(parts.into_iter().flatten());
             }

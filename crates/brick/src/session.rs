@@ -29,6 +29,7 @@ mod lookup;
 pub(crate) mod next;
 mod nodes;
 pub(crate) mod save;
+mod scan;
 pub(crate) mod subrequest;
 mod tables;
 pub(crate) mod transact;
@@ -129,7 +130,7 @@ impl Brick {
                 clients.close(id);
             }
             Id::Readonly | Id::Readwrite => {
-                set_readonly(&mut clients[id], spec)?;
+                set_readonly(&mut clients[id], spec);
                 clients.reply(id, |reply| reply.ok());
             }
             // We never send ASK: a brick that is asked for what it does not have forwards or
@@ -339,6 +340,7 @@ impl Brick {
             }
             Join::Saved { in_background } => save::on_saved(&self.core, in_background, whole),
             Join::Killed => client::old_kill_reply(&whole),
+            Join::Scan => scan::joined(&self.core, session.table, session.protocol, whole),
             _ => whole,
         }
     }
@@ -516,14 +518,9 @@ fn time(now: UnixMillis, reply: &mut Reply<'_>) {
     reply.bulk((now.0 % 1000 * 1000).to_string().as_bytes());
 }
 
-/// Reads from backups are linearizable here, so these are permissions and no consent to
-/// anything stale.
-fn set_readonly(connection: &mut Connection, spec: &'static Spec) -> Result<(), ErrorReply> {
-    if connection.accepted.port == Port::Node {
-        return Err(ErrorReply::constant(
-            "ERR This instance has cluster support disabled",
-        ));
-    }
-    connection.session.is_readonly = spec.id == CommandId::Readonly;
-    Ok(())
+/// Reads from backups are linearizable here, so these are permissions and no consent to anything stale. The node port serves
+/// from wherever it may; cluster clients that have it as seed say so there too.
+fn set_readonly(connection: &mut Connection, spec: &'static Spec) {
+    let is_readonly = spec.id == CommandId::Readonly && connection.accepted.port == Port::Brick;
+    connection.session.is_readonly = is_readonly;
 }

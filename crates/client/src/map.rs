@@ -12,8 +12,10 @@
 use brickyard_types::Slot;
 use brickyard_wire::Value;
 
-/// In a node's metadata, the port of its node, which serves every key (docs/wire.md).
+/// In a node's metadata, the port of its node, which serves every key; and where such a port stands for copies, the port of the brick
+/// behind it that has them (docs/wire.md).
 const NODE_PORT: &[u8] = b"node-port";
+const BRICK_PORT: &[u8] = b"brick-port";
 
 /// A slot that nobody is known to hold.
 const NOBODY: u16 = u16::MAX;
@@ -70,9 +72,11 @@ impl SlotMap {
                 let (host, port) =
                     address_of(member).ok_or("CLUSTER SLOTS gave a node without address")?;
                 let host = if host.is_empty() { asked } else { &host };
-                let place = map.intern(&join(host, port));
+                let brick_port = metadata_port(member, BRICK_PORT);
+                let place = map.intern(&join(host, brick_port.unwrap_or(port)));
                 members.push(place);
-                if let Some(port) = node_port_of(member) {
+                let node_port = metadata_port(member, NODE_PORT);
+                if let Some(port) = node_port.or(brick_port.map(|_| port)) {
                     map.note_node_port(place, join(host, port));
                 }
             }
@@ -195,20 +199,19 @@ fn address_of(member: &Value) -> Option<(String, u16)> {
     Some((host.to_owned(), u16::try_from(port.integer()?).ok()?))
 }
 
-fn node_port_of(member: &Value) -> Option<u16> {
+/// A port of that name in a node's metadata.
+fn metadata_port(member: &Value, wanted: &[u8]) -> Option<u16> {
     let [_, _, _, metadata, ..] = member.elements()? else {
         return None;
     };
     let port = match metadata {
         Value::Map(pairs) => {
-            let named = pairs
-                .iter()
-                .find(|(name, _)| name.bytes() == Some(NODE_PORT));
+            let named = pairs.iter().find(|(name, _)| name.bytes() == Some(wanted));
             &named?.1
         }
         list => {
             let mut pairs = list.elements()?.chunks_exact(2);
-            let named = pairs.find(|pair| pair.first().and_then(Value::bytes) == Some(NODE_PORT));
+            let named = pairs.find(|pair| pair.first().and_then(Value::bytes) == Some(wanted));
             named?.get(1)?
         }
     };

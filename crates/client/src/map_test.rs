@@ -62,6 +62,24 @@ fn ports_of_nodes_are_read_from_the_metadata() {
 }
 
 #[test]
+fn copies_are_read_at_the_bricks_behind_the_ports_of_nodes() {
+    let text = |text: &str| Value::Bulk(text.into());
+    let copy = |port: i64, brick: &str| {
+        let metadata = Value::Array(vec![text("brick-port"), text(brick)]);
+        Value::Array(vec![text("b"), Value::Integer(port), text("id"), metadata])
+    };
+    let reply = Value::Array(vec![range(
+        0,
+        16383,
+        vec![node("a", 7), copy(6379, "6380")],
+    )]);
+    let map = SlotMap::from_reply(&reply, "").expect("a map");
+    assert_eq!(holders(&map, 0), ["a:7", "b:6380"]);
+    assert_eq!(map.node_ports(), ["b:6379"]);
+    assert_eq!(map.node_of(1), Some("b:6379"));
+}
+
+#[test]
 fn a_repair_changes_one_slot_and_says_whether_it_did() {
     let reply = Value::Array(vec![range(0, 16383, vec![node("a", 1), node("b", 1)])]);
     let mut map = SlotMap::from_reply(&reply, "").expect("a map");

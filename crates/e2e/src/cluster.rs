@@ -394,7 +394,10 @@ impl Cluster {
             let is_formed = try_wait_for(PATIENCE, || {
                 let mut client = self.try_client(at).ok()?;
                 let reply = client.try_call(&["CLUSTER", "NODES"]).ok()?;
-                (reply.text().lines().count() == wanted).then_some(())
+                // Beside the bricks there are ports of nodes, which have copies.
+                let text = reply.text();
+                let bricks = text.lines().filter(|line| line.contains("master"));
+                (bricks.count() == wanted).then_some(())
             });
             assert!(
                 is_formed.is_some(),

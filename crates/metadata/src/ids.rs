@@ -76,6 +76,11 @@ impl Ids {
         (1..self.next_table).contains(&id.0)
     }
 
+    /// Whether there may yet be such a table: it is none that there was.
+    pub(crate) const fn may_draw_table(&self, id: TableId) -> bool {
+        id.0 >= self.next_table
+    }
+
     /// Whether there was such a partition.
     pub(crate) fn has_drawn_partition(&self, id: PartitionId) -> bool {
         (1..self.next_partition).contains(&id.0)

@@ -81,8 +81,10 @@ pub use sizing::Divide;
 pub use split::{SPLIT_DEPTH_MAX, SplitReady};
 pub use stored::{FORMAT_VERSION, StoredError};
 pub use table::{Alteration, NewTable, TableEntry, TableStatus};
-pub use topology::{Topology, TopologyNode, TopologyRange, brick_name};
-pub use topology_reply::TopologyReplies;
+pub use topology::{
+    Topology, TopologyNode, TopologyRange, TopologyReplica, TopologyRole, brick_name,
+};
+pub use topology_reply::{TopologyReplies, replica_lines};
 pub use transitions::{Cause, Merge, Resting, Split};
 pub use user_limits::{Limited, UserLimits};
 pub use version::{CatalogVersion, ClusterId};

@@ -127,6 +127,12 @@ impl Catalog {
         self.tables.by_id(id)
     }
 
+    /// Whether a later version may have a table of that id, which this one and those before it have not.
+    #[must_use]
+    pub fn may_make_table(&self, id: TableId) -> bool {
+        self.ids.may_draw_table(id)
+    }
+
     /// The split of a partition that is under way.
     #[must_use]
     pub fn split_of(&self, partition: PartitionId) -> Option<&Split> {

@@ -1,15 +1,14 @@
 //! `CLUSTER SLOTS`, `SHARDS`, `NODES` and `INFO` as bytes, in the very shapes of redis 7.0.15.
 //!
-//! In: a [`Topology`] and which of its nodes answers. Out: each reply in both protocols.
+//! In: a [`Topology`] and which of its nodes answer. Out: each reply in both protocols.
 //!
 //! They are rendered once for each version of the map and not once for each question: cluster
 //! clients ask again at every connection and every error, thousands of them at a time when
 //! something fails, which is when there is the least time to answer.
 
-use crate::topology::Topology;
+use crate::topology::{Topology, TopologyRole};
 use brickyard_types::Slot;
 use brickyard_wire::{Protocol, Reply};
-use std::fmt::Write;
 
 /// A reply in RESP2 and RESP3.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,28 +33,33 @@ impl Rendered {
     }
 }
 
-/// What one node answers about the cluster, ready to be sent.
+/// What a brick and its node's port answer about the cluster, ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyReplies {
     slots: Rendered,
     shards: Rendered,
     nodes: Rendered,
+    nodes_at_port: Rendered,
     info: Rendered,
 }
 
 impl TopologyReplies {
-    /// Renders the answers of the node with index `myself`.
-    ///
-    /// A node port, which is no node of the cluster, answers as one of its bricks: clients insist
-    /// on finding `myself` among the nodes.
+    /// Renders the answers of the brick with index `brick`, and of its node's port with index `port`: that answers as the brick
+    /// where it is not among the nodes, since clients insist on finding `myself` there.
     #[must_use]
-    pub fn new(topology: &Topology, myself: usize) -> Self {
-        let nodes = nodes_text(topology, myself);
-        let info = info_text(topology, myself);
+    pub fn new(topology: &Topology, brick: usize, port: Option<usize>) -> Self {
+        let nodes = |myself: usize| {
+            let text: String = (0..topology.nodes.len())
+                .map(|index| node_line(topology, index, index == myself) + "\n")
+                .collect();
+            Rendered::new(|reply| reply.verbatim("txt", text.as_bytes()))
+        };
+        let info = info_text(topology);
         Self {
             slots: Rendered::new(|reply| slots(reply, topology)),
             shards: Rendered::new(|reply| shards(reply, topology)),
-            nodes: Rendered::new(|reply| reply.verbatim("txt", nodes.as_bytes())),
+            nodes: nodes(brick),
+            nodes_at_port: nodes(port.unwrap_or(brick)),
             info: Rendered::new(|reply| reply.verbatim("txt", info.as_bytes())),
         }
     }
@@ -72,10 +76,16 @@ impl TopologyReplies {
         self.shards.bytes(protocol)
     }
 
-    /// The reply to `CLUSTER NODES`.
+    /// The reply to `CLUSTER NODES` at the brick's port.
     #[must_use]
     pub fn nodes(&self, protocol: Protocol) -> &[u8] {
         self.nodes.bytes(protocol)
+    }
+
+    /// The reply to `CLUSTER NODES` at the node's port.
+    #[must_use]
+    pub fn nodes_at_port(&self, protocol: Protocol) -> &[u8] {
+        self.nodes_at_port.bytes(protocol)
     }
 
     /// The reply to `CLUSTER INFO`.
@@ -86,8 +96,9 @@ impl TopologyReplies {
 }
 
 /// Clients of our own learn from the metadata of a node (Redis: its other addresses) where the port is that
-/// serves every key; others pass over names that they do not know.
+/// serves every key, and which brick behind such a port has a copy; others pass over names that they do not know.
 const NODE_PORT: &[u8] = b"node-port";
+const BRICK_PORT: &[u8] = b"brick-port";
 
 fn slots(reply: &mut Reply<'_>, topology: &Topology) {
     // Told with a node's first range: there may be thousands.
@@ -97,22 +108,36 @@ fn slots(reply: &mut Reply<'_>, topology: &Topology) {
         reply.array(3 + range.replicas.len());
         reply.integer(range.slots.begin.into());
         reply.integer(range.slots.last().into());
-        for &index in std::iter::once(&range.primary).chain(&range.replicas) {
-            let node = &topology.nodes[index];
-            reply.array(4);
-            reply.bulk(node.host.as_bytes());
-            reply.integer(node.port.into());
-            reply.bulk(node.id.as_bytes());
-            let is_known = std::mem::replace(&mut is_told[index], true);
-            match node.node_port.filter(|_| !is_known) {
-                Some(port) => {
-                    reply.map(1);
-                    reply.bulk(NODE_PORT);
-                    reply.bulk(port.to_string().as_bytes());
-                }
-                None => reply.map(0),
-            }
+        let node_port = topology.nodes[range.primary].node_port;
+        let is_known = std::mem::replace(&mut is_told[range.primary], true);
+        let metadata = node_port.filter(|_| !is_known);
+        slots_node(reply, topology, range.primary, (NODE_PORT, metadata));
+        for replica in &range.replicas {
+            slots_node(
+                reply,
+                topology,
+                replica.node,
+                (BRICK_PORT, replica.brick_port),
+            );
         }
+    }
+}
+
+fn slots_node(
+    reply: &mut Reply<'_>,
+    topology: &Topology,
+    index: usize,
+    (name, port): (&[u8], Option<u16>),
+) {
+    let node = &topology.nodes[index];
+    reply.array(4);
+    reply.bulk(node.host.as_bytes());
+    reply.integer(node.port.into());
+    reply.bulk(node.id.as_bytes());
+    reply.map(usize::from(port.is_some()));
+    if let Some(port) = port {
+        reply.bulk(name);
+        reply.bulk(port.to_string().as_bytes());
     }
 }
 
@@ -162,40 +187,56 @@ fn shard_node(reply: &mut Reply<'_>, topology: &Topology, index: usize, role: &s
     reply.bulk(b"online");
 }
 
-fn nodes_text(topology: &Topology, myself: usize) -> String {
-    let mut text = String::new();
-    for (index, node) in topology.nodes.iter().enumerate() {
-        let follows = (0..topology.nodes.len())
-            .find(|&primary| topology.replicas_of(primary).contains(&index))
-            .filter(|_| topology.owned(index).next().is_none());
-        let flag = if index == myself { "myself," } else { "" };
-        let role = if follows.is_some() { "slave" } else { "master" };
-        let primary = follows.map_or("-", |primary| &topology.nodes[primary].id);
-        // Ping and pong are 0: the picture is drawn once for each map, and bricks do not gossip.
-        let line = write!(
-            text,
-            "{} {}:{}@{} {flag}{role} {primary} 0 0 {} connected",
-            node.id, node.host, node.port, node.peer_port, topology.epoch
-        );
-        let ranges = topology
-            .owned(index)
-            .try_for_each(|range| write!(text, " {}", range.slots));
-        debug_assert!(line.and(ranges).is_ok(), "writing to a string cannot fail");
-        text.push('\n');
+/// A line of `CLUSTER NODES`, without its end.
+fn node_line(topology: &Topology, index: usize, is_myself: bool) -> String {
+    let node = &topology.nodes[index];
+    let flag = if is_myself { "myself," } else { "" };
+    let (role, primary) = match node.role {
+        TopologyRole::Primary(_) => ("master", None),
+        TopologyRole::Replica(_, follows) => ("slave", follows),
+    };
+    let primary = primary.map_or("-", |primary| &topology.nodes[primary].id);
+    // Ping and pong are 0: the picture is drawn once for each map, and bricks do not gossip.
+    let mut line = format!(
+        "{} {}:{}@{} {flag}{role} {primary} 0 0 {} connected",
+        node.id, node.host, node.port, node.peer_port, topology.epoch
+    );
+    for range in topology.owned(index) {
+        line.push(' ');
+        line.push_str(&range.slots.to_string());
     }
-    text
+    line
 }
 
-fn info_text(topology: &Topology, myself: usize) -> String {
+/// The lines of `CLUSTER NODES` of those that follow the node with the id `primary`.
+///
+/// # Errors
+/// There is no such node, or it is a replica itself; as Redis says it.
+pub fn replica_lines(topology: &Topology, primary: &[u8]) -> Result<Vec<String>, String> {
+    let mut ids = topology.nodes.iter().map(|node| node.id.as_bytes());
+    let Some(at) = ids.position(|id| id == primary) else {
+        let primary = String::from_utf8_lossy(primary);
+        return Err(format!("ERR Unknown node {primary}"));
+    };
+    let follows = |index: usize| match topology.nodes[index].role {
+        TopologyRole::Primary(_) => None,
+        TopologyRole::Replica(_, follows) => follows,
+    };
+    if matches!(topology.nodes[at].role, TopologyRole::Replica(..)) {
+        return Err("ERR The specified node is not a master".to_owned());
+    }
+    let replicas = (0..topology.nodes.len()).filter(|index| follows(*index) == Some(at));
+    Ok(replicas
+        .map(|index| node_line(topology, index, false))
+        .collect())
+}
+
+fn info_text(topology: &Topology) -> String {
     let assigned = topology.slots_assigned();
     let is_complete = assigned == u32::from(Slot::COUNT);
     let primaries = (0..topology.nodes.len())
         .filter(|&node| topology.owned(node).next().is_some())
         .count();
-    debug_assert!(
-        myself < topology.nodes.len(),
-        "a node that answers is listed"
-    );
     let (state, nodes, epoch) = (
         if is_complete { "ok" } else { "fail" },
         topology.nodes.len(),

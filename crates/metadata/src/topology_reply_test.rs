@@ -5,12 +5,12 @@
 
 use super::*;
 use crate::TopologyRange;
-use crate::topology::TopologyNode;
-use brickyard_routing::SlotRange;
+use crate::topology::{TopologyNode, TopologyReplica};
+use brickyard_routing::{Member, NodeId, SlotRange};
 
 fn node(id: &str, host: &str, port: u16) -> TopologyNode {
     TopologyNode {
-        member: brickyard_routing::Member::default(),
+        role: TopologyRole::Primary(Member::default()),
         id: id.to_owned(),
         host: host.to_owned(),
         port,
@@ -23,15 +23,25 @@ fn range(begin: u16, end: u16, primary: usize, replicas: &[usize]) -> TopologyRa
     TopologyRange {
         slots: SlotRange { begin, end },
         primary,
-        replicas: replicas.to_vec(),
+        replicas: replicas
+            .iter()
+            .map(|node| TopologyReplica {
+                node: *node,
+                brick_port: None,
+            })
+            .collect(),
     }
 }
 
 fn two() -> Topology {
+    let replica = TopologyNode {
+        role: TopologyRole::Replica(NodeId(0), Some(1)),
+        ..node(REPLICA, "127.0.0.1", 17_723)
+    };
     Topology {
         epoch: 0,
         nodes: vec![
-            node(REPLICA, "127.0.0.1", 17_723),
+            replica,
             node(FIRST, "127.0.0.1", 17_721),
             node(SECOND, "127.0.0.1", 17_722),
         ],
@@ -75,10 +85,10 @@ fn assert_same(ours: &[u8], redis: &[u8]) {
 
 #[test]
 fn slots_are_as_from_redis() {
-    let replies = TopologyReplies::new(&two(), 1);
+    let replies = TopologyReplies::new(&two(), 1, None);
     assert_same(replies.slots(Protocol::Resp2), redis!("two_slots_resp2"));
     assert_same(replies.slots(Protocol::Resp3), redis!("two_slots_resp3"));
-    let replies = TopologyReplies::new(&gaps(), 0);
+    let replies = TopologyReplies::new(&gaps(), 0, None);
     assert_same(replies.slots(Protocol::Resp2), redis!("gaps_slots_resp2"));
     assert_same(replies.slots(Protocol::Resp3), redis!("gaps_slots_resp3"));
 }
@@ -88,7 +98,7 @@ fn node_port_is_told_once_a_node_as_metadata() {
     let mut topology = two();
     topology.ranges.insert(0, range(0, 1, 1, &[]));
     topology.nodes[1].node_port = Some(6379);
-    let replies = TopologyReplies::new(&topology, 1);
+    let replies = TopologyReplies::new(&topology, 1, None);
     let text = |protocol| String::from_utf8_lossy(replies.slots(protocol)).into_owned();
     for (protocol, metadata) in [(Protocol::Resp2, "*2"), (Protocol::Resp3, "%1")] {
         let wanted = format!("{metadata}\r\n$9\r\nnode-port\r\n$4\r\n6379\r\n");
@@ -100,30 +110,30 @@ fn node_port_is_told_once_a_node_as_metadata() {
 
 #[test]
 fn shards_are_as_from_redis() {
-    let replies = TopologyReplies::new(&two(), 1);
+    let replies = TopologyReplies::new(&two(), 1, None);
     assert_same(replies.shards(Protocol::Resp2), redis!("two_shards_resp2"));
     assert_same(replies.shards(Protocol::Resp3), redis!("two_shards_resp3"));
-    let replies = TopologyReplies::new(&gaps(), 0);
+    let replies = TopologyReplies::new(&gaps(), 0, None);
     assert_same(replies.shards(Protocol::Resp2), redis!("gaps_shards_resp2"));
     assert_same(replies.shards(Protocol::Resp3), redis!("gaps_shards_resp3"));
 }
 
 #[test]
 fn nodes_are_as_from_redis() {
-    let replies = TopologyReplies::new(&two(), 1);
+    let replies = TopologyReplies::new(&two(), 1, None);
     assert_same(replies.nodes(Protocol::Resp2), redis!("two_nodes_resp2"));
     assert_same(replies.nodes(Protocol::Resp3), redis!("two_nodes_resp3"));
-    let replies = TopologyReplies::new(&gaps(), 0);
+    let replies = TopologyReplies::new(&gaps(), 0, None);
     assert_same(replies.nodes(Protocol::Resp2), redis!("gaps_nodes_resp2"));
     assert_same(replies.nodes(Protocol::Resp3), redis!("gaps_nodes_resp3"));
 }
 
 #[test]
 fn info_is_as_from_redis() {
-    let replies = TopologyReplies::new(&gaps(), 0);
+    let replies = TopologyReplies::new(&gaps(), 0, None);
     assert_same(replies.info(Protocol::Resp2), redis!("gaps_info_resp2"));
     assert_same(replies.info(Protocol::Resp3), redis!("gaps_info_resp3"));
-    let replies = TopologyReplies::new(&two(), 1);
+    let replies = TopologyReplies::new(&two(), 1, None);
     let info = String::from_utf8_lossy(replies.info(Protocol::Resp2)).into_owned();
     assert!(info.contains("cluster_state:ok\r\n"), "{info}");
     assert!(
@@ -136,7 +146,7 @@ fn info_is_as_from_redis() {
 fn myself_is_who_answers() {
     let topology = two();
     for (index, node) in topology.nodes.iter().enumerate() {
-        let replies = TopologyReplies::new(&topology, index);
+        let replies = TopologyReplies::new(&topology, index, None);
         let text = String::from_utf8_lossy(replies.nodes(Protocol::Resp2)).into_owned();
         let line = text.lines().find(|line| line.contains("myself,"));
         assert!(line.unwrap().starts_with(&node.id), "{text}");
@@ -144,13 +154,57 @@ fn myself_is_who_answers() {
 }
 
 #[test]
+fn port_of_the_node_answers_as_itself_if_it_is_there() {
+    let topology = two();
+    let text = |port| {
+        let replies = TopologyReplies::new(&topology, 1, port);
+        String::from_utf8_lossy(replies.nodes_at_port(Protocol::Resp2)).into_owned()
+    };
+    assert!(text(None).contains(&format!("{FIRST} 127.0.0.1:17721@27721 myself,master")));
+    assert!(text(Some(0)).contains(&format!(
+        "{REPLICA} 127.0.0.1:17723@27723 myself,slave {FIRST}"
+    )));
+}
+
+#[test]
+fn port_of_a_brick_with_a_copy_is_told_with_each_range() {
+    let mut topology = two();
+    topology.ranges[0].replicas[0].brick_port = Some(6380);
+    topology.ranges[1].replicas = vec![TopologyReplica {
+        node: 0,
+        brick_port: Some(6381),
+    }];
+    let replies = TopologyReplies::new(&topology, 1, None);
+    let text = String::from_utf8_lossy(replies.slots(Protocol::Resp2)).into_owned();
+    for port in ["6380", "6381"] {
+        let wanted = format!("{REPLICA}\r\n*2\r\n$10\r\nbrick-port\r\n$4\r\n{port}\r\n");
+        assert_eq!(text.matches(&wanted).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn replicas_are_those_that_follow() {
+    let topology = two();
+    let lines = |id: &str| replica_lines(&topology, id.as_bytes());
+    let line = format!("{REPLICA} 127.0.0.1:17723@27723 slave {FIRST} 0 0 0 connected");
+    assert_eq!(lines(FIRST), Ok(vec![line]));
+    assert_eq!(lines(SECOND), Ok(Vec::new()));
+    let refused = |text: &str| Err(format!("ERR {text}"));
+    assert_eq!(
+        lines(REPLICA),
+        refused("The specified node is not a master")
+    );
+    assert_eq!(lines("nobody"), refused("Unknown node nobody"));
+}
+
+#[test]
 fn shards_say_which_ports_speak_tls() {
-    let plain = TopologyReplies::new(&two(), 1);
+    let plain = TopologyReplies::new(&two(), 1, None);
     let secure = Topology {
         has_tls: true,
         ..two()
     };
-    let secure = TopologyReplies::new(&secure, 1);
+    let secure = TopologyReplies::new(&secure, 1, None);
     let text = |replies: &TopologyReplies| {
         String::from_utf8_lossy(replies.shards(Protocol::Resp2)).into_owned()
     };

@@ -35,15 +35,72 @@ fn each_brick_is_a_node_with_one_range() {
 }
 
 #[test]
-fn backups_are_replicas() {
-    let mut catalog = cluster(2, 1);
+fn backups_are_read_at_the_ports_of_their_nodes() {
+    let mut catalog = cluster(2, 2);
     let mut new = NewTable::named("pairs", 1, UnixMillis(0));
     new.attributes.replicas = 2;
     catalog.apply(Change::CreateTable(new)).unwrap();
     let topology = topology(&catalog, "pairs");
-    assert_eq!(topology.ranges[0].replicas, [1]);
-    assert_eq!(topology.ranges[1].replicas, [0]);
-    assert_eq!(topology.replicas_of(0), [1]);
+    let port_of = |node: u32| topology.index_of_port(NodeId(node)).unwrap();
+    assert_eq!([port_of(0), port_of(1)], [4, 5]);
+    for range in &topology.ranges {
+        let TopologyRole::Primary(primary) = topology.nodes[range.primary].role else {
+            panic!("{range:?} has no brick as primary");
+        };
+        let [replica] = range.replicas[..] else {
+            panic!("{range:?} has other than one backup");
+        };
+        let other = 1 - primary.node.0;
+        assert_eq!(replica.node, port_of(other));
+        let its_bricks = [0, 1].map(|brick| topology.index_of(member(other, brick)).unwrap());
+        let its_ports = its_bricks.map(|brick| Some(topology.nodes[brick].port));
+        assert!(its_ports.contains(&replica.brick_port), "{range:?}");
+    }
+    let ports = [&topology.nodes[4], &topology.nodes[5]];
+    assert_eq!(ports.map(|it| it.port), [7_099, 7_199]);
+    assert_ne!(ports[0].id, ports[1].id);
+    // Each follows a primary of the other node.
+    let followed = ports.map(|it| match it.role {
+        TopologyRole::Replica(_, follows) => follows.unwrap() / 2,
+        TopologyRole::Primary(_) => panic!("a port is no brick"),
+    });
+    assert_eq!(followed, [1, 0]);
+    assert_eq!(topology.replicas_of(0), [5]);
+}
+
+#[test]
+fn nodes_without_backups_are_there_as_bricks_alone() {
+    let topology = topology(&cluster(2, 2), "default");
+    assert_eq!(topology.nodes.len(), 4);
+    assert_eq!(topology.index_of_port(NodeId(0)), None);
+}
+
+#[test]
+fn neighbours_that_differ_in_slots_alone_are_one_range() {
+    let range = |begin, end, primary, replicas: &[usize]| TopologyRange {
+        slots: SlotRange { begin, end },
+        primary,
+        replicas: replicas
+            .iter()
+            .map(|node| TopologyReplica {
+                node: *node,
+                brick_port: None,
+            })
+            .collect(),
+    };
+    let ranges = [
+        range(0, 10, 0, &[2]),
+        range(10, 20, 0, &[2]),
+        range(20, 30, 0, &[3]),
+        range(30, 40, 1, &[3]),
+        // Those between have nobody.
+        range(50, 60, 1, &[3]),
+    ];
+    let slots = joined(ranges.into_iter())
+        .into_iter()
+        .map(|it| it.slots.to_string());
+    let slots: Vec<String> = slots.collect();
+    assert_eq!(slots, ["0-19", "20-29", "30-39", "50-59"]);
 }
 
 #[test]
@@ -53,9 +110,12 @@ fn bricks_of_all_nodes_are_listed_and_every_host_is_named() {
     let nodes: Vec<_> = topology
         .nodes
         .iter()
-        .map(|node| (node.member, node.host.as_str(), node.port))
+        .map(|node| (node.role, node.host.as_str(), node.port))
         .collect();
-    assert_eq!(nodes[3], (member(1, 1), "node-1", 7_101));
+    assert_eq!(
+        nodes[3],
+        (TopologyRole::Primary(member(1, 1)), "node-1", 7_101)
+    );
     assert_eq!(nodes.len(), 6);
     assert_eq!(catalog.address(member(3, 0)), None);
     assert_eq!(catalog.address(member(0, 2)), None);

@@ -13,6 +13,8 @@ pub(crate) struct Acknowledgements {
     pub(crate) accepted: u64,
     /// A view was accepted since the last version was complete, and the table has a log.
     pub(crate) has_fresh: bool,
+    /// The newest version that was adopted, some view of which waits to be accepted.
+    held: Option<u64>,
     waiting: VecDeque<Waiting>,
 }
 
@@ -58,9 +60,21 @@ impl Acknowledgements {
         !self.waiting.is_empty()
     }
 
+    /// The same, but for views that are accepted later ([`Self::take_held`]).
+    pub(crate) fn hold(&mut self, version: u64) {
+        self.stopped = self.stopped.max(version);
+        self.held = self.held.max(Some(version));
+    }
+
+    /// Nothing of the version that was held waits any more: it is to be adopted as a whole.
+    pub(crate) fn take_held(&mut self) -> Option<u64> {
+        self.held.take()
+    }
+
     /// The whole of a version of the catalog was adopted, while `newest` was the newest batch. Whether a sync is wanted.
     pub(crate) fn on_adopted(&mut self, version: u64, newest: LogMark) -> bool {
         self.stopped = self.stopped.max(version);
+        self.held = None;
         let is_fresh = std::mem::take(&mut self.has_fresh);
         if !is_fresh && self.waiting.is_empty() {
             self.accepted = self.accepted.max(version);

@@ -13,9 +13,14 @@ use brickyard_routing::{Group, Member, NodeId, Replica, ViewChange};
 use brickyard_types::record::{Header, Kind, encode};
 use brickyard_types::{BrickId, Incarnation, Instant, Op, PartitionId, TableId, View};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 pub(crate) const TABLE: TableId = TableId(1);
 pub(crate) const P: PartitionId = PartitionId(7);
+
+/// By then a new primary has accepted that has not heard from the former one.
+pub(crate) const ACCEPTS_AFTER: Duration = Duration::from_millis(200);
+
 pub(crate) const Q: PartitionId = PartitionId(8);
 
 /// One brick.

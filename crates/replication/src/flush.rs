@@ -1,6 +1,6 @@
 //! The end of a turn: what was prepared, decided and received since the last one becomes frames.
 //!
-//! For each stream, in this order: partitions that begin, with their pending lists; new records; the turn's
+//! For each stream, in this order: partitions that begin, with their pending lists; new records; partitions that are handed over; the turn's
 //! end with commit positions. A stream's receiver votes for the turn's end, so a vote covers all that was
 //! sent before it. Work is proportional to what happened, not to how many partitions there are.
 //!
@@ -48,6 +48,7 @@ impl Flush<'_> {
     pub(crate) fn flush(&mut self) {
         self.begin_members();
         self.send_records();
+        self.yield_partitions();
         self.tell_commits();
         self.links.end_holds(self.now);
         self.end_turn();

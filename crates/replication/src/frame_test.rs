@@ -93,7 +93,7 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
     });
     let small = (ids, position(), any::<u64>()).prop_map(|((partition, view), at, sequence)| {
         let (partition, view) = (PartitionId(partition), View(view));
-        match sequence % 6 {
+        match sequence % 7 {
             0 => Frame::CopyEnd {
                 partition,
                 view,
@@ -103,6 +103,7 @@ fn owned() -> impl Strategy<Value = Frame<'static>> {
             2 => Frame::Join { partition, view },
             3 => Frame::Ping,
             4 => Frame::Pong,
+            5 => Frame::Yield { partition, view },
             _ => Frame::Vote(Vote {
                 received: Sequence(sequence),
                 appended: Sequence(sequence / 2),

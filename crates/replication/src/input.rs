@@ -343,6 +343,9 @@ impl Replicator {
 
     /// All `adopt` and `forget` calls of this version of the catalog are done.
     pub fn adopted(&mut self, version: u64) {
+        if !self.work.awaiting.is_empty() {
+            return self.own.acknowledgements.hold(version);
+        }
         let OwnLog {
             acknowledgements,
             newest,
@@ -693,6 +696,7 @@ impl Inflow<'_> {
                 view,
                 at,
             } => self.on_copy_end(partition, view, at),
+            Frame::Yield { partition, view } => self.on_yield(partition, view),
             Frame::Ping => {
                 self.links.send(self.link, &Frame::Pong, self.ready);
                 Ok(())

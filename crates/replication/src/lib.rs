@@ -34,6 +34,7 @@ mod fitness;
 mod flush;
 mod follow;
 pub mod frame;
+mod hand_over;
 mod history;
 mod ids;
 mod input;

@@ -1,5 +1,6 @@
 //! One partition on this brick: its place in the map, its log, and what it does as primary or as follower.
 
+use crate::hand_over::Awaited;
 use crate::log::Log;
 use crate::member::{Copy, Member, Phase};
 use crate::ready::{Action, Ready};
@@ -44,6 +45,8 @@ pub(crate) struct Place {
     /// Acknowledged as its primary: nothing of an older view is voted for or committed (rule
     /// `a primary accepts its view`).
     pub(crate) accepted: View,
+    /// It is to be accepted, and waits for the former primary.
+    pub(crate) awaited: Option<Awaited>,
     /// A change is under way that names another primary: what is prepared now would be cut.
     pub(crate) is_handing_over: bool,
     /// It is to be split: its primary comes to rest.
@@ -84,6 +87,8 @@ pub(crate) struct Follow {
     pub(crate) reported_to: Option<LinkId>,
     /// How far the primary says that it has committed.
     pub(crate) known_commit: Op,
+    /// The view before which the primary says that it prepares nothing more; 0: none.
+    pub(crate) yielded: View,
     /// The view in which reads are served once `reach` is there; 0: none.
     pub(crate) begun: View,
     /// The end of the primary's pending list when the view began here.
@@ -106,6 +111,7 @@ impl Follow {
         self.reported_to = None;
         self.copying = None;
         self.known_commit = committed;
+        self.yielded = View(0);
     }
 }
 

@@ -4,6 +4,7 @@ mod catch_up_test;
 mod commit_test;
 mod copy_test;
 mod golden_test;
+mod hand_over_test;
 mod hostile_test;
 mod merge_test;
 mod refused_test;

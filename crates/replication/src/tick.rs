@@ -39,6 +39,7 @@ impl Tick<'_> {
         }
         .look();
         self.repeat_promotions();
+        self.end_patience();
     }
 
     fn retry_appends(&mut self) {

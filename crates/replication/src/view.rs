@@ -58,18 +58,12 @@ impl Adoption<'_> {
         let change = group.change.as_deref();
         it.place.is_handing_over = change.is_some_and(|change| change.primary != me);
         let stops = change.filter(|change| change.fenced.contains(&me));
-        let accepts = change.filter(|change| change.primary == me);
         if let Some(change) = stops.filter(|change| change.view > it.place.stopped) {
             // Rules `a proposed view only stops` and `acknowledged views are remembered`.
             it.place.stopped = change.view;
             leave(it, Reason::OldView, self.links, self.ready);
         }
-        if let Some(change) = accepts.filter(|change| change.view > it.place.accepted) {
-            // Rule `a primary accepts its view`: from here on no vote and no commit in an older view.
-            it.place.accepted = change.view;
-            self.own.acknowledgements.has_fresh |= demand.durability != Durability::Memory;
-            leave(it, Reason::OldView, self.links, self.ready);
-        }
+        self.hand_over(group);
         if is_entered {
             self.enter(group);
         } else {
@@ -89,6 +83,7 @@ impl Adoption<'_> {
     pub(crate) fn end(&mut self) {
         leave(self.it, Reason::NotMember, self.links, self.ready);
         self.drop_members();
+        self.work.end_awaiting(self.it.slot);
         self.it.cut(self.it.log.committed, self.ready);
         assert!(self.it.log.pending.is_empty(), "entries of what is gone");
     }

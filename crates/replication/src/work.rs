@@ -5,7 +5,7 @@
 
 use crate::partition::Partition;
 use brickyard_routing::Replica;
-use brickyard_types::Instant;
+use brickyard_types::{Instant, View};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -30,6 +30,10 @@ pub(crate) struct Work {
     pub(crate) retrying: Vec<u32>,
     /// Partitions that are to be split.
     pub(crate) pending_splits: Vec<u32>,
+    /// Partitions that are handed over to this brick, which has not accepted.
+    pub(crate) awaiting: Vec<u32>,
+    /// Partitions that this brick hands over: in which view, and to whom it is to say that it has nothing more.
+    pub(crate) yielding: Vec<(u32, View, Replica)>,
 }
 
 impl Work {
@@ -39,6 +43,12 @@ impl Work {
         lists.iter().all(|list| list.is_empty())
             && self.promotions.is_empty()
             && self.pending_splits.is_empty()
+            && self.yielding.is_empty()
+    }
+
+    /// A partition is accepted, or not handed over after all.
+    pub(crate) fn end_awaiting(&mut self, slot: u32) {
+        self.awaiting.retain(|it| *it != slot);
     }
 
     /// Whether something can commit is looked at when the current call is done.

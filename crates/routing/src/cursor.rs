@@ -27,6 +27,7 @@
 
 use crate::{hash::RoutingHash, partition_map::PartitionMap, prefix::Prefix};
 use brickyard_types::limits::PARTITION_DEPTH_MAX;
+use std::cmp::Ordering;
 
 const DEPTH_BITS: u8 = 5;
 /// Bits of prefix and key hash together.
@@ -86,6 +87,16 @@ impl Cursor {
         }
     }
 
+    /// Whether it says of keys with these hashes that they were returned.
+    #[must_use]
+    pub fn has_passed(self, routing_hash: RoutingHash, key_hash: u64) -> bool {
+        if self.prefix.contains(routing_hash) {
+            key_hash < self.progress
+        } else {
+            routing_hash < self.prefix.first()
+        }
+    }
+
     /// The lowest key hash that is still to be returned.
     #[must_use]
     pub const fn progress(self) -> u64 {
@@ -124,6 +135,20 @@ impl Cursor {
         }
         let path = self.prefix.first().0 | (self.progress >> depth);
         (path >> (64 - PATH_BITS) << DEPTH_BITS) | (depth as u64 + 1)
+    }
+}
+
+/// Who has come less far is less.
+impl Ord for Cursor {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let place = |it: &Self| (it.prefix.first(), it.progress, it.prefix.depth());
+        place(self).cmp(&place(other))
+    }
+}
+
+impl PartialOrd for Cursor {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -10,7 +10,8 @@
 //!   turn makes no `epoll_ctl` call.
 //! - A socket that may still have bytes is latched as readable: an edge is never forgotten.
 //! - Whether a socket has TLS is asked once a call; one that has takes its own way (`secure`) and none of it is in a ring's batch.
-//! - A turn goes on with a few handshakes only (each takes as long as hundreds of requests), and one that takes too long is ended.
+//! - A turn goes on with a few handshakes only (each takes as long as hundreds of requests), and one that takes too long is ended,
+//!   or the oldest where too many are not over.
 
 mod secure;
 
@@ -100,8 +101,9 @@ pub(crate) struct Sockets {
     writable: Vec<u32>,
     /// What came by a socket under TLS, until it is decrypted in the same call.
     encrypted: Vec<u8>,
-    /// Handshakes in the order in which they began, some of which are over.
+    /// Handshakes in the order in which they began, some of which are over; and how many are not.
     handshakes: VecDeque<(Instant, u32)>,
+    unfinished: usize,
     /// Further handshakes that this turn goes on with.
     handshakes_left: usize,
 }
@@ -156,6 +158,7 @@ impl Sockets {
     /// Closes a connection's socket.
     pub(crate) fn remove(&mut self, registry: &Registry, id: u32) {
         if let Some(mut socket) = self.sockets.get_mut(id as usize).and_then(Option::take) {
+            self.unfinished -= usize::from(socket.handshake_until.is_some());
             socket.end_session();
             // Closing the descriptor removes it from the poll too; this only keeps mio's books.
             drop(registry.deregister(&mut socket.stream));

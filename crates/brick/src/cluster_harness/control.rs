@@ -4,11 +4,11 @@ use super::Cluster;
 use crate::Brick;
 use crate::effect::{ControlRequest, Event};
 use brickyard_metadata::{
-    Addresses, CatalogVersion, Change, Ground, Machine, NewLearners, NodeKey, Proposal,
+    Addresses, CatalogVersion, Change, Ground, Machine, NewLearners, NewTable, NodeKey, Proposal,
     Registration, Rest, Roles, Settled, SplitReady,
 };
 use brickyard_routing::{Group, Replica};
-use brickyard_types::{PartitionId, TableId, View};
+use brickyard_types::{PartitionId, TableAttributes, TableId, UnixMillis, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,6 +59,27 @@ impl Cluster {
         let (_, _, group) = self.group_of(key);
         let at = |replica: &Replica| replica.member.node.0 as usize;
         (at(&group.primary), group.backups.first().map(at))
+    }
+
+    /// Makes a table of as many partitions, each of one copy; who has a key of it.
+    pub(crate) fn make_table(
+        &mut self,
+        name: &str,
+        partitions: u32,
+    ) -> impl Fn(&str) -> usize + use<> {
+        let attributes = TableAttributes::default();
+        let table = NewTable {
+            attributes,
+            partitions: Some(partitions),
+            ..NewTable::named(name, 5, UnixMillis(0))
+        };
+        self.catalog.apply(Change::CreateTable(table)).unwrap();
+        self.spread();
+        let map = self.catalog.table(name).unwrap().map.clone();
+        move |key| {
+            let group = map.group(map.locate(key.as_bytes()).partition).unwrap();
+            group.primary.member.node.0 as usize
+        }
     }
 
     /// Other in-sync members for a key's partition, the primary first.

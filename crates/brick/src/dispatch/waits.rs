@@ -6,6 +6,7 @@ use crate::request::{Request, SessionOrder};
 use crate::requests::Backoff;
 use crate::tables::Tables;
 use brickyard_command::ErrorReply;
+use brickyard_routing::slot;
 use brickyard_types::PartitionId;
 use std::time::Duration;
 
@@ -15,12 +16,14 @@ const BACKOFF: Duration = Duration::from_millis(10);
 /// The order of a request; `None`: it is about a whole table.
 fn order_of(tables: &Tables, request: &Request) -> Option<SessionOrder> {
     let key = request.work.first_key()?;
-    let index = tables.index_of(request.table)?;
+    let index = tables.index_of(request.table);
+    let location = index.and_then(|index| tables.locate(index, key));
     Some(SessionOrder {
         member: request.origin.member,
         connection: request.origin.token.connection,
         table: request.table,
-        slot: tables.locate(index, key)?.slot,
+        // Of a table that is not known here yet nothing runs, so any slot will do that is the same for the same key.
+        slot: location.map_or_else(|| slot(key), |location| location.slot),
     })
 }
 

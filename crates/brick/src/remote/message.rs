@@ -11,7 +11,7 @@ use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
 use brickyard_command::table::{flag, lookup_full};
-use brickyard_command::{CommandId, OwnedArgs, Spec, is_data_command, lookup};
+use brickyard_command::{CommandId, OwnedArgs, Spec, is_data_command};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::record::RequestId;
 use brickyard_types::{BrickId, Instant, TableId};
@@ -127,7 +127,10 @@ impl<'a> Words<'a> {
 
     /// A command that may be asked of another brick.
     fn command(&self) -> Option<(&'static Spec, OwnedArgs)> {
-        self.command_of(lookup(self.0.first()?.0)?)
+        let spec = lookup_full(self.0.first()?.0)?;
+        // Of the others that have subcommands, all are of one connection.
+        let may = !spec.name.contains('|') || is_data_command(spec.id);
+        may.then(|| self.command_of(spec))?
     }
 
     /// One whose share of the whole table may be.

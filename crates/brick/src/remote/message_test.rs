@@ -1,4 +1,5 @@
 use super::*;
+use brickyard_command::lookup;
 
 fn args(words: &[&str]) -> OwnedArgs {
     words.iter().collect()
@@ -85,6 +86,23 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
     ));
     assert_eq!(arrived.watches[0].key, b"watched");
     assert_eq!(arrived.watches[0].version.line(), "1 17 0 0\n");
+}
+
+#[test]
+fn subcommands_about_a_key_arrive_and_others_do_not() {
+    let named = |name: &str| lookup_full(name.as_bytes()).unwrap();
+    for (name, words) in [
+        ("object|encoding", args(&["object", "encoding", "key"])),
+        ("memory|usage", args(&["memory", "usage", "key"])),
+    ] {
+        let arrived = sent(Work::Command(named(name), words)).unwrap();
+        let Work::Command(spec, arguments) = &arrived.work else {
+            panic!("{name} became something else");
+        };
+        assert_eq!((spec.name, arguments.as_args().at(2)), (name, &b"key"[..]));
+    }
+    let (get, words) = (named("config|get"), args(&["config", "get", "maxclients"]));
+    assert!(sent(Work::Command(get, words)).is_none(), "of one node");
 }
 
 #[test]

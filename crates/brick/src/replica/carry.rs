@@ -370,9 +370,9 @@ impl Replication<'_> {
                 it.inherited = it.op;
             }
             // Nobody will tell this brick's clients what became of their writes (rule
-            // `an old primary knows no outcome`).
+            // `an old primary knows no outcome`), unless it is still in sync: then what is pending commits here, or is cut.
             let has_pending = it.op > it.committed || it.clear.is_some();
-            lost = was.role == Role::Primary && status.role != Role::Primary && has_pending;
+            lost = was.role.is_in_sync() && !status.role.is_in_sync() && has_pending;
             local = Some(it.local);
         }
         if lost {

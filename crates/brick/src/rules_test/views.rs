@@ -268,6 +268,29 @@ fn prepared_write_of_an_old_primary_is_answered_with_unknown() {
     }
 }
 
+/// Rules `an old primary knows no outcome` and `a hand-over fences nobody`.
+#[test]
+fn write_under_way_at_a_hand_over_is_answered_when_it_commits() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let node = cluster.connect(primary, Port::Node);
+    let direct = cluster.connect(primary, Port::Brick);
+    cluster.stick(backup, true);
+    for client in [node, direct] {
+        cluster.send(client, "INCR k");
+        cluster.turn();
+    }
+    cluster.regroup("k", &[backup, primary]);
+    cluster.turn();
+    assert_eq!(cluster.receive(node), "");
+    cluster.stick(backup, false);
+    cluster.settle();
+    assert_eq!(cluster.places_of("k").0, backup);
+    assert_eq!(cluster.receive(node), ":1");
+    assert_eq!(cluster.receive(direct), ":2");
+}
+
 /// Rule `an old primary knows no outcome`.
 #[test]
 fn write_that_was_passed_on_is_sent_again_and_executed_once() {

@@ -2,15 +2,14 @@
 
 use super::next::{Next, Outcome};
 use super::whole::ask_own_subrequest;
-use crate::accepted::ConnectionId;
+use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::refusal::dropped_table;
 use brickyard_command::request::ClusterCommand;
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{CatalogVersion, Topology, TopologyReplies, brick_name};
+use brickyard_metadata::{CatalogVersion, Topology, TopologyReplies, replica_lines};
 use brickyard_wire::{Protocol, Reply};
-use std::sync::Arc;
 
 /// Answers CLUSTER.
 pub(super) fn cluster(
@@ -22,6 +21,7 @@ pub(super) fn cluster(
 ) -> Outcome {
     let session = &clients[id].session;
     let (protocol, table) = (session.protocol, session.table);
+    let port = clients[id].accepted.port;
     match ClusterCommand::parse(spec.id, args)? {
         ClusterCommand::Help => clients.reply(id, |reply| help("cluster", reply)),
         ClusterCommand::Slots => {
@@ -34,7 +34,11 @@ pub(super) fn cluster(
         }
         ClusterCommand::Nodes => {
             let topology = topology(core, table)?;
-            clients.reply(id, |reply| reply.raw(topology.nodes(protocol)));
+            let lines = match port {
+                Port::Node => topology.nodes_at_port(protocol),
+                Port::Brick => topology.nodes(protocol),
+            };
+            clients.reply(id, |reply| reply.raw(lines));
         }
         ClusterCommand::Info => {
             let topology = topology(core, table)?;
@@ -50,7 +54,12 @@ pub(super) fn cluster(
             clients.reply(id, |reply| reply.ok());
         }
         ClusterCommand::MyId => {
-            clients.reply(id, |reply| reply.bulk(name(core)));
+            let own = match port {
+                Port::Node => port_name(core, table),
+                Port::Brick => None,
+            };
+            let own = own.map_or_else(|| name(core).to_owned(), String::into_bytes);
+            clients.reply(id, |reply| reply.bulk(&own));
         }
         ClusterCommand::KeySlot(key) => {
             let slot = brickyard_routing::slot(key);
@@ -61,15 +70,11 @@ pub(super) fn cluster(
         }
         ClusterCommand::Links => clients.reply(id, |reply| reply.array(0)),
         ClusterCommand::Replicas(node) => {
-            let catalog = core.tables.catalog();
-            let is_known = catalog
-                .addresses()
-                .any(|it| brick_name(catalog.cluster(), it.member).as_bytes() == node);
-            if !is_known {
-                let node = String::from_utf8_lossy(node).into_owned();
-                return Err(ErrorReply::new(format!("ERR Unknown node {node}")));
-            }
-            clients.reply(id, |reply| reply.array(0));
+            let lines = replica_lines(&drawn(core, table)?, node).map_err(ErrorReply::new)?;
+            clients.reply(id, |reply| {
+                reply.array(lines.len());
+                lines.iter().for_each(|line| reply.bulk(line.as_bytes()));
+            });
         }
         ClusterCommand::Admin(name) => {
             let name = String::from_utf8_lossy(name).to_ascii_uppercase();
@@ -97,17 +102,32 @@ pub(crate) fn tell_map_watchers(clients: &mut Clients, version: CatalogVersion) 
 /// The replies about the map of a table, rendered once a version of the catalog: thousands of clients may ask for it at
 /// the same moment.
 fn topology(core: &mut Core, table: usize) -> Result<&TopologyReplies, ErrorReply> {
-    let (version, myself) = (core.tables.catalog().version(), core.member());
-    let catalog = Arc::clone(core.tables.catalog());
-    let has_tls = core.shared.address.has_tls;
+    let (version, member) = (core.tables.catalog().version(), core.member());
     let state = core.table_mut(table).ok_or_else(dropped_table)?;
-    let rendered = state.topology.take().filter(|(it, _)| *it == version);
-    let rendered = rendered.unwrap_or_else(|| {
-        let topology = Topology::of(&catalog, &state.map, has_tls);
-        let myself = topology.index_of(myself).unwrap_or(0);
-        (version, TopologyReplies::new(&topology, myself))
-    });
+    let rendered = match state.topology.take().filter(|(it, _)| *it == version) {
+        Some(rendered) => rendered,
+        None => {
+            let topology = drawn(core, table)?;
+            let brick = topology.index_of(member).unwrap_or(0);
+            let port = topology.index_of_port(member.node);
+            (version, TopologyReplies::new(&topology, brick, port))
+        }
+    };
+    let state = core.table_mut(table).ok_or_else(dropped_table)?;
     Ok(&state.topology.insert(rendered).1)
+}
+
+fn drawn(core: &Core, table: usize) -> Result<Topology, ErrorReply> {
+    let state = core.table(table).ok_or_else(dropped_table)?;
+    let has_tls = core.shared.address.has_tls;
+    Ok(Topology::of(core.tables.catalog(), &state.map, has_tls))
+}
+
+/// The id of the node's port, if it has copies of something and so is a node of a Redis cluster.
+fn port_name(core: &Core, table: usize) -> Option<String> {
+    let topology = drawn(core, table).ok()?;
+    let port = topology.index_of_port(core.member().node)?;
+    Some(topology.nodes[port].id.clone())
 }
 
 /// The brick's id as a node of a Redis cluster.

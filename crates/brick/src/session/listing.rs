@@ -1,4 +1,4 @@
-//! The keys that a brick has, as lists: KEYS, SCAN, RANDOMKEY, keys of a slot.
+//! The keys that a brick has, as lists: KEYS, RANDOMKEY, keys of a slot. (SCAN is in `scan`.)
 //!
 //! Invariant: only the brick that is primary for a key lists it.
 
@@ -6,24 +6,16 @@ use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
 use crate::output::CommitDependency;
 use crate::settings::Settings;
-use brickyard_command::request::ScanArgs;
-use brickyard_command::{Args, glob};
-use brickyard_routing::{Cursor, TableMap};
+use brickyard_command::glob;
+use brickyard_routing::TableMap;
 use brickyard_table::{Found, ScanPosition};
 use brickyard_types::{Slot, UnixMillis};
 use brickyard_wire::Reply;
 
 /// Bytes of a key in a list, besides its own, about.
-const BULK_BYTES: usize = 16;
+pub(super) const BULK_BYTES: usize = 16;
 
-/// Keys that a scan visits between two looks at how many bytes it has found.
-const SCAN_STEP: usize = 256;
-
-/// Bytes of keys after which a scan ends, whatever its COUNT is: it is but a hint, and the loop has
-/// others to serve.
-const SCAN_BYTES_MAX: usize = 4 << 20;
-
-fn is_there(found: &Found<'_>, now: UnixMillis) -> bool {
+pub(super) fn is_there(found: &Found<'_>, now: UnixMillis) -> bool {
     found.expires_at.is_none_or(|at| at >= now)
 }
 
@@ -101,69 +93,6 @@ pub(super) fn random_key(core: &mut Core, table: usize, reply: &mut Reply<'_>) -
     }
     reply.null();
     CommitDependency::NONE
-}
-
-pub(super) fn scan(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<'_>) {
-    let (Ok(scan), Some(state)) = (ScanArgs::parse(args), core.table(table)) else {
-        return reply.error("ERR the scan cannot go on; begin again at 0");
-    };
-    let partitions = state.map.partitions();
-    let mut cursor = Some(Cursor::decode(scan.cursor));
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    let mut seen = 0;
-    let count = usize::try_from(scan.count).unwrap_or(usize::MAX);
-    let mut bytes = 0;
-    while let Some(at) = cursor
-        && seen < count
-        && bytes < SCAN_BYTES_MAX
-    {
-        let point = partitions.resume(at);
-        let own = state.partitions.get(point.leaf).and_then(Option::as_ref);
-        let Some(partition) = own.filter(|partition| partition.is_primary()) else {
-            if seen == 0 && !state.leaves().any(|leaf| leaf > point.leaf) {
-                // A brick port scans its own partitions alone.
-                cursor = None;
-                break;
-            }
-            if seen > 0 {
-                // The rest is another brick's: the next call goes on there.
-                break;
-            }
-            cursor = partitions.advance(point.leaf, None);
-            continue;
-        };
-        let from = ScanPosition(point.progress);
-        let next = state.table.scan(
-            partition.local,
-            from,
-            (count - seen).min(SCAN_STEP),
-            |key, it| {
-                seen += 1;
-                let is_wanted = is_there(&it, core.unix)
-                    && partition.clear.is_none()
-                    && scan.wants(key)
-                    && scan.wants_strings();
-                if is_wanted {
-                    bytes += key.len() + BULK_BYTES;
-                    found.push(key.to_vec());
-                }
-            },
-        );
-        assert!(
-            found.len() <= seen,
-            "{} keys of {seen} that were looked at",
-            found.len()
-        );
-        // Empty partitions cost a step too, or a sparse table would be scanned in one call.
-        seen += 1;
-        cursor = partitions.advance(point.leaf, next.map(|position| position.0));
-    }
-    reply.array(2);
-    reply.bulk(cursor.map_or(0, Cursor::encode).to_string().as_bytes());
-    reply.array(found.len());
-    for key in found {
-        reply.bulk(&key);
-    }
 }
 
 /// The keys of a slot on this brick, at most `max` of them; and how many there are.

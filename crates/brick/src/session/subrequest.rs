@@ -9,7 +9,7 @@
 //! Not here: how subrequests make a reply (`whole`), lists of keys (`listing`).
 
 use super::describe::share;
-use super::{client, listing};
+use super::{client, listing, scan};
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::log::KeyRef;
@@ -19,9 +19,9 @@ use crate::refusal::{error_line, too_few};
 use crate::request::UNBOUNDED;
 use crate::tables::{Partition, PendingClear, TableState};
 use crate::version::Version;
-use brickyard_command::request::{ClusterCommand, ScanArgs};
+use brickyard_command::request::ClusterCommand;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
-use brickyard_routing::{Cursor, Member};
+use brickyard_routing::Member;
 use brickyard_table::KeyHash;
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId};
@@ -54,7 +54,7 @@ pub(crate) fn execute_subrequest(
         CommandId::Dbsize => reply.integer(core.table(table).map_or(0, TableState::keys) as i64),
         CommandId::Keys => listing::keys(core, table, args.at(1), &mut reply),
         CommandId::Randomkey => return listing::random_key(core, table, &mut reply),
-        CommandId::Scan => listing::scan(core, table, args, &mut reply),
+        CommandId::Scan => scan::page(core, table, args, &mut reply),
         CommandId::Flushdb => return flush(core, &[table], &mut reply),
         CommandId::Flushall => {
             let tables = tables_of(core, spec, args, table);
@@ -113,10 +113,6 @@ fn shared_leaves(
     brick: Member,
 ) -> Vec<(PartitionId, usize, usize)> {
     let mut all = Vec::new();
-    let scanned = match spec.id {
-        CommandId::Scan => Some(ScanArgs::parse(args).map_or(0, |scan| scan.cursor)),
-        _ => None,
-    };
     for table in tables_of(core, spec, args, table) {
         let Some(state) = core.table(table) else {
             continue;
@@ -127,9 +123,10 @@ fn shared_leaves(
             .leaves()
             .iter()
             .zip(state.map.groups());
-        let only = scanned.map(|at| state.map.partitions().resume(Cursor::decode(at)).leaf);
+        let scanned = (spec.id == CommandId::Scan).then(|| scan::leaves(&state.map, args));
         for (leaf, (place, group)) in leaves.enumerate() {
-            if group.primary.member == brick && only.is_none_or(|only| only == leaf) {
+            if group.primary.member == brick && scanned.as_ref().is_none_or(|it| it.contains(&leaf))
+            {
                 all.push((place.partition, table, leaf));
             }
         }
@@ -181,7 +178,7 @@ pub(crate) fn subrequest_admission(
 }
 
 /// Whether a partition of which the catalog says that this brick is the primary is in its hands.
-fn is_shared(core: &Core, partition: &Partition, writes: bool) -> bool {
+pub(super) fn is_shared(core: &Core, partition: &Partition, writes: bool) -> bool {
     let status = partition.status;
     let may = if writes {
         status.accepts_writes

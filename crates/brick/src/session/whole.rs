@@ -4,6 +4,7 @@
 //! a Redis cluster, the reply is that brick's share alone and clients add up.
 
 use super::next::{Next, Outcome, Subrequests};
+use super::scan;
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
 use crate::connection::Blocked;
@@ -14,7 +15,7 @@ use crate::tables::TableState;
 use crate::users::User;
 use brickyard_command::request::{ScanArgs, WaitArgs, parse_flush};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, table::flag};
-use brickyard_routing::{Cursor, Member};
+use brickyard_routing::Member;
 
 /// Answers a command on the whole table.
 pub(super) fn whole(
@@ -37,10 +38,11 @@ pub(super) fn whole(
     let is_everywhere = connection.accepted.port == Port::Node;
     let subrequest = match spec.id {
         CommandId::Flushall => flushed_by(core, user),
+        CommandId::Scan if is_everywhere => scan::asked(core, table, args),
         _ => args.to_owned(),
     };
     let bricks = if is_everywhere {
-        sharers(core, spec, args, table)
+        sharers(core, spec, subrequest.as_args(), table)
     } else {
         vec![core.member()]
     };
@@ -49,6 +51,7 @@ pub(super) fn whole(
         CommandId::Keys => Join::Concat,
         CommandId::Flushdb | CommandId::Flushall => Join::Ok,
         CommandId::Randomkey => Join::Any(core.random.next()),
+        CommandId::Scan if is_everywhere => Join::Scan,
         _ => Join::Only,
     };
     let gather = Gather::new(join, protocol, bricks.len())
@@ -90,7 +93,7 @@ fn offline_of(core: &Core, user: Option<&User>, spec: &Spec, table: usize) -> Op
 /// The bricks whose subrequests make up the table, or the answer.
 pub(super) fn sharers(core: &Core, spec: &Spec, args: Args<'_>, table: usize) -> Vec<Member> {
     match spec.id {
-        CommandId::Scan => vec![scanned_brick(core, table, args)],
+        CommandId::Scan => scanned_bricks(core, table, args),
         CommandId::Flushall => primaries(core, None),
         _ => primaries(core, Some(table)),
     }
@@ -119,14 +122,16 @@ fn flushed_by(core: &Core, user: Option<&User>) -> OwnedArgs {
     std::iter::once("flushall").chain(writable).collect()
 }
 
-/// The brick on which a scan goes on.
-fn scanned_brick(core: &Core, table: usize, args: Args<'_>) -> Member {
+/// The bricks that have some of the partitions in which a page of a scan is looked for.
+fn scanned_bricks(core: &Core, table: usize, args: Args<'_>) -> Vec<Member> {
     let Some(state) = core.table(table) else {
-        return core.member();
+        return vec![core.member()];
     };
-    let cursor = ScanArgs::parse(args).map_or(0, |scan| scan.cursor);
-    let point = state.map.partitions().resume(Cursor::decode(cursor));
-    state.owner(point.leaf as u32)
+    let groups = &state.map.groups()[scan::leaves(&state.map, args)];
+    let mut members: Vec<Member> = groups.iter().map(|group| group.primary.member).collect();
+    members.sort_unstable();
+    members.dedup();
+    members
 }
 
 /// All bricks that are primary for something of a table, or of any.

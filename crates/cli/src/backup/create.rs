@@ -11,6 +11,7 @@
 //! - A later backup leaves out the values that an earlier one has: those with an op that is not above the one that
 //!   was backed up, of the same history.
 
+use crate::cmd::digest::brick_addresses;
 use anyhow::{Context, anyhow, bail, ensure};
 use brickyard_backup::{FORMAT, Manifest, PartEntry, PartWriter, Repository, Row};
 use brickyard_bench::{Link, Target};
@@ -363,10 +364,9 @@ fn bricks(target: &Target) -> anyhow::Result<Vec<String>> {
     })?;
     let nodes = ask(&mut link, &["CLUSTER", "NODES"])?;
     let nodes = String::from_utf8_lossy(nodes.bytes().unwrap_or_default()).into_owned();
-    // `id host:port@port flags ...`
-    let addresses: Vec<String> = nodes
-        .lines()
-        .filter_map(|line| Some(line.split(' ').nth(1)?.split_once('@')?.0.to_owned()))
+    let addresses: Vec<String> = brick_addresses(&nodes)
+        .into_iter()
+        .map(str::to_owned)
         .collect();
     ensure!(!addresses.is_empty(), "{} names no brick", target.address);
     Ok(addresses)

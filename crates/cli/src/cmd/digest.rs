@@ -135,13 +135,18 @@ impl Brick {
 }
 
 /// The addresses of bricks in a reply to `CLUSTER NODES`, each once: a node that came back with an empty directory stands
-/// beside the one that it was before, at the same address, and only one of them answers there.
-fn addresses(nodes: &str) -> BTreeSet<&str> {
+/// beside the one that it was before, at the same address, and only one of them answers there. Ports of nodes, which stand there
+/// as replicas, are none.
+pub(crate) fn brick_addresses(nodes: &str) -> BTreeSet<&str> {
+    nodes.lines().filter_map(brick_address).collect()
+}
+
+fn brick_address(line: &str) -> Option<&str> {
     // `id host:port@port flags ...`
-    let addresses = nodes
-        .lines()
-        .filter_map(|line| line.split(' ').nth(1)?.split_once('@'));
-    addresses.map(|(address, _)| address).collect()
+    let mut words = line.split(' ').skip(1);
+    let (address, _) = words.next()?.split_once('@')?;
+    let is_brick = words.next()?.split(',').any(|flag| flag == "master");
+    is_brick.then_some(address)
 }
 
 /// The copies of each partition, and the bricks that did not answer.
@@ -153,7 +158,7 @@ pub(crate) fn collect(target: &Target, table: &str) -> anyhow::Result<(Copies, V
     let nodes = text(&ask(target, &mut link, &["CLUSTER", "NODES"])?);
     let mut bricks = Vec::new();
     let mut away = Vec::new();
-    for address in addresses(&nodes) {
+    for address in brick_addresses(&nodes) {
         let target = Target {
             address: address.to_owned(),
             ..target.clone()

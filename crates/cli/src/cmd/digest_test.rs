@@ -72,8 +72,16 @@ fn address_that_two_nodes_had_is_asked_once() {
     let nodes = "a 127.0.0.1:7001@7009 master - 0 0 3 connected 0-5460\n\
                  b 127.0.0.1:7011@7019 master,fail - 0 0 3 disconnected\n\
                  c 127.0.0.1:7011@7019 master - 0 0 3 connected 5461-16383\n";
-    let asked: Vec<&str> = addresses(nodes).into_iter().collect();
+    let asked: Vec<&str> = brick_addresses(nodes).into_iter().collect();
     assert_eq!(asked, ["127.0.0.1:7001", "127.0.0.1:7011"]);
+}
+
+#[test]
+fn bricks_are_asked_and_not_the_ports_of_nodes() {
+    let nodes = "a 127.0.0.1:7001@7009 myself,master - 0 0 3 connected 0-16383\n\
+                 b 127.0.0.1:7010@7019 slave a 0 0 3 connected\n";
+    let asked: Vec<&str> = brick_addresses(nodes).into_iter().collect();
+    assert_eq!(asked, ["127.0.0.1:7001"]);
 }
 
 #[test]

@@ -17,16 +17,18 @@ use brickyard_store::inspect::{plan_discard, repair_torn_tail};
 use brickyard_store::{Create, DataDir};
 use brickyard_types::{BrickId, SegmentId};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What `brickyard inspect` takes.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Without options the tables and files are listed, also while a server runs. The other options need
-the directory to themselves: stop the server first. Exit code 1: something is damaged.")]
+the directory to themselves: stop the server first. Exit code 1: something is damaged.
+DIR may also be one that has the data directories of several nodes, as `brickyard dev --dir` makes it: then each is
+listed, or verified.")]
 pub(crate) struct Arguments {
-    /// The data directory
+    /// The data directory, or one with several in it
     dir: PathBuf,
     /// Read and check every byte of every log
     #[arg(long)]
@@ -49,6 +51,49 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let within = data_directories(&arguments.dir);
+    if within.is_empty() {
+        return run_one(arguments);
+    }
+    if arguments.json || arguments.repair_tail || arguments.discard_damaged.is_some() {
+        let within: Vec<String> = within.iter().map(|dir| dir.display().to_string()).collect();
+        bail!(
+            "{} is not a data directory and has {}: name one of them",
+            arguments.dir.display(),
+            within.join(", ")
+        );
+    }
+    let mut code = ExitCode::SUCCESS;
+    for dir in within {
+        println!("{}:", dir.display());
+        let one = Arguments {
+            dir: dir.clone(),
+            ..arguments.clone()
+        };
+        let ended = run_one(one).with_context(|| dir.display().to_string())?;
+        if ended != ExitCode::SUCCESS {
+            code = ended;
+        }
+    }
+    Ok(code)
+}
+
+/// The data directories in a directory that is none itself, by name.
+fn data_directories(dir: &Path) -> Vec<PathBuf> {
+    let is_one = |dir: &Path| dir.join("FORMAT").is_file();
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut within: Vec<PathBuf> = match is_one(dir) {
+        true => Vec::new(),
+        false => entries
+            .map(|entry| entry.path())
+            .filter(|it| is_one(it))
+            .collect(),
+    };
+    within.sort();
+    within
+}
+
+fn run_one(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if !arguments.verify && !arguments.repair_tail && arguments.discard_damaged.is_none() {
         return listing::run(&arguments.dir, arguments.json);
     }

@@ -72,6 +72,27 @@ fn sound_directory_verifies_and_damaged_one_does_not() {
 }
 
 #[test]
+fn each_of_several_nodes_directories_is_verified() {
+    let all = tempfile::tempdir().unwrap();
+    let node = |name: &str| all.path().join(name);
+    for name in ["node-0", "node-1"] {
+        std::fs::rename(directory().keep(), node(name)).unwrap();
+    }
+    std::fs::write(node("dev.json"), b"{}").unwrap();
+    let success = format!("{:?}", ExitCode::SUCCESS);
+    assert_eq!(code(run(arguments(all.path()))), success);
+    damage(&node("node-0"));
+    assert_ne!(code(run(arguments(all.path()))), success);
+    let repair = Arguments {
+        repair_tail: true,
+        ..arguments(all.path())
+    };
+    let error = run(repair).unwrap_err().to_string();
+    assert!(error.contains("name one of them"), "{error}");
+    assert!(error.contains("node-1"), "{error}");
+}
+
+#[test]
 fn discard_asks_first_and_then_leaves_a_sound_segment() {
     let made = directory();
     damage(made.path());

@@ -19,6 +19,8 @@ pub struct ScanArgs<'a> {
     pub count: u64,
     /// Keys of which type; `None`: of any.
     pub type_name: Option<&'a [u8]>,
+    /// Where the page ends at the latest; 0: where the table does. Only bricks tell one another so.
+    pub upto: Option<u64>,
 }
 
 impl<'a> ScanArgs<'a> {
@@ -27,11 +29,24 @@ impl<'a> ScanArgs<'a> {
     /// # Errors
     /// Redis's errors for a cursor or count that is no number, and for unknown options.
     pub fn parse(args: Args<'a>) -> Result<Self, ErrorReply> {
+        let parsed = Self::parse_part(args)?;
+        match parsed.upto {
+            None => Ok(parsed),
+            Some(_) => Err(ErrorReply::SYNTAX),
+        }
+    }
+
+    /// Reads what one brick asks another of: as SCAN, and up to where.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_part(args: Args<'a>) -> Result<Self, ErrorReply> {
         let mut parsed = Self {
             cursor: parse_cursor(args.at(1)).ok_or(ErrorReply::constant("ERR invalid cursor"))?,
             pattern: None,
             count: COUNT_DEFAULT,
             type_name: None,
+            upto: None,
         };
         let mut options = args.from(2);
         while let Some(option) = options.next() {
@@ -47,6 +62,8 @@ impl<'a> ScanArgs<'a> {
                 parsed.pattern = Some(argument).filter(|pattern| *pattern != b"*");
             } else if is(b"type") {
                 parsed.type_name = Some(argument);
+            } else if is(b"upto") {
+                parsed.upto = Some(parse_cursor(argument).ok_or(ErrorReply::SYNTAX)?);
             } else {
                 return Err(ErrorReply::SYNTAX);
             }

@@ -27,7 +27,11 @@ type session struct {
 }
 
 func newSession(seeds []string) *session {
-	options := redis.ClusterOptions{Addrs: seeds, TLSConfig: tlsConfig()}
+	return newSessionOf(redis.ClusterOptions{Addrs: seeds})
+}
+
+func newSessionOf(options redis.ClusterOptions) *session {
+	options.TLSConfig = tlsConfig()
 	return &session{client: redis.NewClusterClient(&options)}
 }
 
@@ -148,6 +152,10 @@ func max(a, b int) int {
 }
 
 func main() {
+	if os.Args[1] == "keyspace" {
+		keyspace(strings.Split(os.Args[2], ","), os.Args[3])
+		return
+	}
 	seeds := strings.Split(os.Args[1], ",")
 	s := newSession(seeds)
 	values, counts := run(s, os.Args[2])

@@ -33,11 +33,14 @@ public final class Workload {
     private static final long PATIENCE_NANOS = 60_000_000_000L;
     private static final int COUNTERS = 10;
     private static final int DELETED_AFTER = 20;
+    private static final int KEYS = 300;
 
     private final Set<HostAndPort> seeds;
     private final JedisClientConfig config;
     private JedisCluster client;
     private int failures;
+    /** What this client sends to all nodes it sends to one that is gone, too, until it is opened anew, which is what pools do. */
+    private boolean opensAnew;
 
     private Workload(Set<HostAndPort> seeds, JedisClientConfig config) {
         this.seeds = seeds;
@@ -45,8 +48,11 @@ public final class Workload {
     }
 
     /** A user, and TLS, if the test names them. */
-    private static JedisClientConfig config() throws GeneralSecurityException, IOException {
+    private static JedisClientConfig config(boolean readsReplicas) throws GeneralSecurityException, IOException {
         DefaultJedisClientConfig.Builder config = DefaultJedisClientConfig.builder();
+        if (readsReplicas) {
+            config.readOnlyForRedisClusterReplicas();
+        }
         config.user(System.getenv("WORKLOAD_USER")).password(System.getenv("WORKLOAD_PASSWORD"));
         String authority = System.getenv("WORKLOAD_CA");
         if (authority == null) {
@@ -96,6 +102,7 @@ public final class Workload {
                 if (System.nanoTime() - begin > PATIENCE_NANOS) {
                     throw error;
                 }
+                openAnew();
                 System.out.println("again: " + error.getMessage());
                 Thread.sleep(20);
             }
@@ -106,6 +113,65 @@ public final class Workload {
         if (!Objects.equals(seen, wanted)) {
             throw new IllegalStateException(what + ": got " + seen + ", acknowledged was " + wanted);
         }
+    }
+
+    /** Asks again until the answer is the wanted one: while partitions change hands a scan may miss some, as with Redis. */
+    private <T> void until(String what, Function<JedisCluster, T> request, T wanted) throws InterruptedException {
+        long begin = System.nanoTime();
+        while (true) {
+            T seen = call(request);
+            if (Objects.equals(seen, wanted)) {
+                return;
+            }
+            if (System.nanoTime() - begin > PATIENCE_NANOS) {
+                throw new IllegalStateException(what + ": got " + seen + ", wanted " + wanted);
+            }
+            String shown = String.valueOf(seen);
+            System.out.println("again: " + what + ": " + shown.substring(0, Math.min(60, shown.length())));
+            openAnew();
+            Thread.sleep(20);
+        }
+    }
+
+    private void openAnew() {
+        if (opensAnew && client != null) {
+            client.close();
+            client = null;
+        }
+    }
+
+    private static Set<String> scanned(JedisCluster client) {
+        return new HashSet<>(client.scanIteration(20, "*").collect(new HashSet<>()));
+    }
+
+    /** The whole keyspace, round after round. */
+    private static void keyspace(Set<HostAndPort> seeds, Path stop)
+            throws InterruptedException, GeneralSecurityException, IOException {
+        Workload writer = new Workload(seeds, config(false));
+        Workload reader = new Workload(seeds, config(true));
+        writer.opensAnew = true;
+        int number = 0;
+        for (; !Files.exists(stop); number++) {
+            Set<String> names = new HashSet<>();
+            for (int at = 0; at < KEYS; at++) {
+                names.add("k:" + number + ":" + at);
+            }
+            writer.until("SCAN after FLUSHALL", it -> {
+                it.flushAll();
+                return scanned(it);
+            }, Set.of());
+            for (String name : names) {
+                writer.call(it -> it.set(name, name));
+            }
+            writer.until("SCAN", Workload::scanned, names);
+            for (String name : names) {
+                reader.until("GET of a replica", it -> it.get(name), name);
+            }
+            System.out.println("round " + number);
+        }
+        System.out.println("done: " + number + " rounds, " + (writer.failures + reader.failures) + " calls repeated");
+        writer.client.close();
+        reader.client.close();
     }
 
     private void run(Path stop, Map<String, String> values, Map<String, Long> counters)
@@ -136,15 +202,22 @@ public final class Workload {
 
     public static void main(String[] arguments)
             throws InterruptedException, GeneralSecurityException, IOException {
-        JedisClientConfig config = config();
+        boolean isKeyspace = arguments[0].equals("keyspace");
+        int first = isKeyspace ? 1 : 0;
         Set<HostAndPort> seeds = new HashSet<>();
-        for (String seed : arguments[0].split(",")) {
+        for (String seed : arguments[first].split(",")) {
             seeds.add(HostAndPort.from(seed));
         }
+        Path stop = Path.of(arguments[first + 1]);
+        if (isKeyspace) {
+            keyspace(seeds, stop);
+            return;
+        }
+        JedisClientConfig config = config(false);
         Map<String, String> values = new LinkedHashMap<>();
         Map<String, Long> counters = new HashMap<>();
         Workload workload = new Workload(seeds, config);
-        workload.run(Path.of(arguments[1]), values, counters);
+        workload.run(stop, values, counters);
         Workload fresh = new Workload(seeds, config);
         for (Map.Entry<String, String> entry : values.entrySet()) {
             String key = entry.getKey();

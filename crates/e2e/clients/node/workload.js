@@ -23,9 +23,9 @@ function user() {
 }
 
 class Session {
-  constructor(seeds) {
+  constructor(seeds, options) {
     this.failures = 0;
-    this.client = new Cluster(seeds, { redisOptions: { ...tlsOptions(), ...user() } });
+    this.client = new Cluster(seeds, { redisOptions: { ...tlsOptions(), ...user() }, ...options });
     // Without a listener it complains about every lost connection by itself.
     this.client.on("error", () => {});
   }
@@ -77,12 +77,16 @@ async function run(session, stop) {
   return { values, counters };
 }
 
-async function main() {
-  const [list, stop] = process.argv.slice(2);
-  const seeds = list.split(",").map((it) => {
+function addresses(list) {
+  return list.split(",").map((it) => {
     const [host, port] = it.split(":");
     return { host, port: Number(port) };
   });
+}
+
+async function main() {
+  const [list, stop] = process.argv.slice(2);
+  const seeds = addresses(list);
   const session = new Session(seeds);
   const { values, counters } = await run(session, stop);
   const fresh = new Session(seeds);
@@ -98,7 +102,11 @@ async function main() {
   fresh.client.disconnect();
 }
 
-main().catch((error) => {
-  console.error(error.message);
-  process.exit(1);
-});
+module.exports = { PATIENCE_MS, Session, addresses };
+
+if (require.main === module) {
+  main().catch((error) => {
+    console.error(error.message);
+    process.exit(1);
+  });
+}

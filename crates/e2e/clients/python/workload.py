@@ -36,8 +36,8 @@ def tls_options() -> dict[str, object]:
 class Session:
     """A client that is asked again when it fails."""
 
-    def __init__(self, kind: str, seeds: list[tuple[str, int]]) -> None:
-        self.kind, self.seeds = kind, seeds
+    def __init__(self, kind: str, seeds: list[tuple[str, int]], **options: object) -> None:
+        self.kind, self.seeds, self.options = kind, seeds, options
         self.attempt = 0
         self.failures = 0
         self.client: redis.RedisCluster | redis.Redis | None = None
@@ -47,7 +47,7 @@ class Session:
             tls = tls_options()
             if self.kind == "cluster":
                 nodes = [ClusterNode(host, port) for host, port in self.seeds]
-                self.client = redis.RedisCluster(startup_nodes=nodes, **tls)
+                self.client = redis.RedisCluster(startup_nodes=nodes, **tls, **self.options)
             else:
                 host, port = self.seeds[self.attempt % len(self.seeds)]
                 self.client = redis.Redis(host=host, port=port, **tls)

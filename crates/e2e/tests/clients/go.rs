@@ -1,6 +1,6 @@
 //! go-redis.
 
-use crate::kill::{survives_a_kill, survives_a_kill_under_tls};
+use crate::kill::{sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls};
 use brickyard_e2e::process::run;
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
@@ -43,5 +43,14 @@ fn go_redis_survives_a_node_kill_under_tls() {
     let folder = tempfile::tempdir().unwrap();
     if let Some(workload) = workload(&folder) {
         survives_a_kill_under_tls(workload);
+    }
+}
+
+#[test]
+fn go_redis_sees_all_keys_through_a_node_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(mut workload) = workload(&folder) {
+        workload.arg("keyspace");
+        sees_all_keys_through_a_kill(workload);
     }
 }

@@ -1,6 +1,8 @@
 //! Jedis.
 
-use crate::kill::{survives_a_kill, survives_a_kill_under_tls_as_a_user};
+use crate::kill::{
+    sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls_as_a_user,
+};
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
@@ -29,5 +31,13 @@ fn jedis_survives_a_node_kill() {
 fn jedis_survives_a_node_kill_under_tls_as_a_user() {
     if let Some(workload) = workload() {
         survives_a_kill_under_tls_as_a_user(workload);
+    }
+}
+
+#[test]
+fn jedis_sees_all_keys_through_a_node_kill() {
+    if let Some(mut workload) = workload() {
+        workload.arg("keyspace");
+        sees_all_keys_through_a_kill(workload);
     }
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 
 /// Rounds that a workload makes in each part of the test.
 const ROUNDS: u64 = 150;
+const KEYSPACE_ROUNDS: u64 = 3;
 
 /// The node that is killed: the first that clients are told of.
 pub(crate) const VICTIM: usize = 0;
@@ -59,7 +60,12 @@ pub(crate) fn primaries(slots: &Value) -> BTreeSet<i64> {
 
 /// Runs a workload over a cluster of which a node is killed, and comes back, in the middle of it.
 pub(crate) fn survives_a_kill(workload: Command) {
-    goes_through_a_kill(replicated_cluster(), workload, "default");
+    goes_through_a_kill(replicated_cluster(), workload, "default", ROUNDS);
+}
+
+/// The same for a program that writes, counts, lists, reads at replicas and deletes all keys in each round.
+pub(crate) fn sees_all_keys_through_a_kill(workload: Command) {
+    goes_through_a_kill(replicated_cluster(), workload, "default", KEYSPACE_ROUNDS);
 }
 
 /// The same under mutual TLS, between the nodes and with the client.
@@ -71,7 +77,7 @@ pub(crate) fn survives_a_kill_under_tls(mut workload: Command) {
         .env("WORKLOAD_CA", authority)
         .env("WORKLOAD_CERT", certificate)
         .env("WORKLOAD_KEY", key);
-    goes_through_a_kill(cluster, workload, "default");
+    goes_through_a_kill(cluster, workload, "default", ROUNDS);
 }
 
 /// The same as a user of the cluster, who may do what the workload does and no more.
@@ -102,24 +108,24 @@ pub(crate) fn survives_a_kill_under_tls_as_a_user(mut workload: Command) {
         .env("WORKLOAD_KEY", key)
         .env("WORKLOAD_USER", "shop")
         .env("WORKLOAD_PASSWORD", "secret");
-    goes_through_a_kill(cluster, workload, "shop");
+    goes_through_a_kill(cluster, workload, "shop", ROUNDS);
 }
 
-fn goes_through_a_kill(mut cluster: Cluster, mut workload: Command, user: &str) {
+fn goes_through_a_kill(mut cluster: Cluster, mut workload: Command, user: &str, rounds_each: u64) {
     let folder = tempfile::tempdir().unwrap();
     let stop = folder.path().join("stop");
     workload.arg(cluster.seeds().join(",")).arg(&stop);
     let mut process = Process::start(&mut workload, &folder.path().join("output"));
-    make_rounds(&mut process, &cluster, "before the kill");
+    make_rounds(&mut process, &cluster, "before the kill", rounds_each);
     let clients = cluster.client(0).call(&["CLIENT", "LIST"]).text();
     let is_there = clients.contains(&format!(" user={user} "));
     assert!(is_there, "{user} is not among\n{clients}");
     cluster.kill(VICTIM);
-    make_rounds(&mut process, &cluster, "while a node is away");
+    make_rounds(&mut process, &cluster, "while a node is away", rounds_each);
     cluster.launch(VICTIM);
     cluster.wait_until_formed();
     cluster.wait_until_whole("default", 2);
-    make_rounds(&mut process, &cluster, "when it is back");
+    make_rounds(&mut process, &cluster, "when it is back", rounds_each);
     std::fs::write(&stop, b"").unwrap();
     let status = process.wait();
     let output = process.output();
@@ -130,7 +136,7 @@ fn goes_through_a_kill(mut cluster: Cluster, mut workload: Command, user: &str) 
     println!("{}", output.lines().last().unwrap_or_default());
 }
 
-fn make_rounds(process: &mut Process, cluster: &Cluster, when: &str) {
+fn make_rounds(process: &mut Process, cluster: &Cluster, when: &str, wanted: u64) {
     let rounds = |output: &str| {
         let last = output
             .lines()
@@ -143,11 +149,11 @@ fn make_rounds(process: &mut Process, cluster: &Cluster, when: &str) {
         if let Some(status) = process.exit_status() {
             panic!("{when}: it ended, {status}:\n{}", process.output());
         }
-        (rounds(&process.output()) >= begin + ROUNDS).then_some(())
+        (rounds(&process.output()) >= begin + wanted).then_some(())
     });
     assert!(
         made.is_some(),
-        "{when}: no {ROUNDS} rounds:\n{}\n{}",
+        "{when}: no {wanted} rounds:\n{}\n{}",
         process.output(),
         cluster.logs()
     );

@@ -1,6 +1,6 @@
 //! redis-py: its cluster client, and its plain one through the gateway; one of a user with limits.
 
-use crate::kill::{survives_a_kill, survives_a_kill_under_tls};
+use crate::kill::{sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls};
 use brickyard_e2e::deadline::PATIENCE;
 use brickyard_e2e::process::run;
 use brickyard_e2e::server::Setup;
@@ -18,6 +18,14 @@ fn workload(kind: &str) -> Option<Command> {
 fn redis_py_cluster_survives_a_node_kill() {
     if let Some(workload) = workload("cluster") {
         survives_a_kill(workload);
+    }
+}
+
+#[test]
+fn redis_py_cluster_sees_all_keys_through_a_node_kill() {
+    if let Some(mut program) = stock::python() {
+        program.arg(Language::Python.sources().join("keyspace.py"));
+        sees_all_keys_through_a_kill(program);
     }
 }
 

@@ -2,14 +2,16 @@
 
 use crate::kill::{VICTIM, replicated_cluster};
 use brickyard_e2e::cluster::Cluster;
-use brickyard_e2e::deadline::{PATIENCE, try_wait_for};
-use redis::cluster::{ClusterClient, ClusterConnection};
+use brickyard_e2e::deadline::{PATIENCE, try_wait_for, wait_for};
+use redis::cluster::{ClusterClient, ClusterClientBuilder, ClusterConnection};
+use redis::cluster_read_routing::RandomReplicaStrategy;
 use redis::{RedisResult, TypedCommands};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 const ROUNDS: i64 = 150;
 const COUNTERS: i64 = 10;
 const DELETED_AFTER: i64 = 20;
+const KEYS: u64 = 300;
 
 /// Keys that share a slot. This client panics by itself when a command over several slots meets a slot of which it
 /// knows no node, so MGET stays within one.
@@ -17,6 +19,11 @@ const SLOT_MATES: i64 = 3;
 
 fn key_of(round: i64) -> String {
     format!("{{s{}}}:{round}", round.div_euclid(SLOT_MATES))
+}
+
+fn builder(cluster: &Cluster) -> ClusterClientBuilder {
+    let seeds = cluster.seeds().into_iter();
+    ClusterClientBuilder::new(seeds.map(|it| format!("redis://{it}/")))
 }
 
 /// The client, and what it was told.
@@ -31,10 +38,12 @@ struct Workload {
 
 impl Workload {
     fn new(cluster: &Cluster) -> Self {
-        let seeds = cluster.seeds().into_iter();
-        let urls: Vec<String> = seeds.map(|it| format!("redis://{it}/")).collect();
+        Self::of(builder(cluster).build().unwrap())
+    }
+
+    fn of(client: ClusterClient) -> Self {
         Self {
-            client: ClusterClient::new(urls).unwrap(),
+            client,
             connection: None,
             round: 0,
             values: HashMap::new(),
@@ -123,4 +132,48 @@ fn redis_crate_survives_a_node_kill() {
         workload.values.len(),
         workload.failures
     );
+}
+
+/// Writes, counts, lists, reads at replicas and deletes all keys.
+fn see_all_keys(writer: &mut Workload, reader: &mut Workload) {
+    let names: BTreeSet<String> = (0..KEYS).map(|at| format!("k:{at}")).collect();
+    // While partitions change hands a command to all masters may miss some, as with Redis.
+    wait_for("no key after FLUSHALL", || {
+        writer.call(|it| redis::cmd("FLUSHALL").query::<()>(it));
+        let left: usize = writer.call(|it| redis::cmd("DBSIZE").query(it));
+        (left == 0).then_some(())
+    });
+    for name in &names {
+        writer.call(|it| it.set(name, name));
+    }
+    wait_for("DBSIZE to count all", || {
+        let count: usize = writer.call(|it| redis::cmd("DBSIZE").query(it));
+        (count == names.len()).then_some(())
+    });
+    wait_for("KEYS to list all", || {
+        let seen: BTreeSet<String> = writer.call(|it| redis::cmd("KEYS").arg("k:*").query(it));
+        (seen == names).then_some(())
+    });
+    for name in &names {
+        assert_eq!(reader.call(|it| it.get(name)).as_ref(), Some(name));
+    }
+}
+
+#[test]
+fn redis_crate_sees_all_keys_through_a_node_kill() {
+    let mut cluster = replicated_cluster();
+    let mut writer = Workload::new(&cluster);
+    let mut reader = Workload::of(
+        builder(&cluster)
+            .read_routing_strategy(RandomReplicaStrategy)
+            .build()
+            .unwrap(),
+    );
+    see_all_keys(&mut writer, &mut reader);
+    cluster.kill(VICTIM);
+    see_all_keys(&mut writer, &mut reader);
+    cluster.launch(VICTIM);
+    cluster.wait_until_formed();
+    cluster.wait_until_whole("default", 2);
+    see_all_keys(&mut writer, &mut reader);
 }

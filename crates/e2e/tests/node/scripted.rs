@@ -398,3 +398,55 @@ fn hello_switches_the_forms_of_replies() {
     assert_eq!(play(&twins.brickyard), play(&twins.redis));
     assert!(binary::installed("redis-server").is_some());
 }
+
+#[test]
+fn users_are_made_and_tried_as_redis_does_it() {
+    let Some(twins) = Twins::start("comparison of ACL") else {
+        return;
+    };
+    twins.compare(&[
+        "ACL WHOAMI",
+        "ACL SETUSER ann on nopass ~k:* +get +set",
+        "ACL DRYRUN ann get k:1",
+        "ACL DRYRUN ann get other",
+        "ACL DRYRUN ann del k:1",
+        "ACL DRYRUN ann get",
+        "ACL DRYRUN ann nosuch k:1",
+        "ACL DRYRUN nobody get k:1",
+        "ACL SETUSER ann -set",
+        "ACL DRYRUN ann set k:1 v",
+        "ACL SETUSER ann resetkeys %R~r:* %W~w:* +@all -@dangerous +keys",
+        "ACL DRYRUN ann get r:1",
+        "ACL DRYRUN ann set r:1 v",
+        "ACL DRYRUN ann set w:1 v",
+        "ACL DRYRUN ann get w:1",
+        "ACL DRYRUN ann incr w:1",
+        "ACL DRYRUN ann copy r:1 w:1",
+        "ACL DRYRUN ann flushall",
+        "ACL DRYRUN ann keys *",
+        "ACL DRYRUN ann config get maxmemory",
+        "ACL SETUSER ann +config|get",
+        "ACL DRYRUN ann config get maxmemory",
+        "ACL DRYRUN ann config set maxmemory 0",
+        "ACL SETUSER ann nocommands allkeys allcommands",
+        "ACL SETUSER ann off resetpass >one >two <one #nothex",
+        "ACL SETUSER ann wrong",
+        "ACL SETUSER ann +nosuch",
+        "ACL SETUSER ann +@nosuch",
+        "ACL SETUSER ann +get|first",
+        "ACL SETUSER ann <missing",
+        "ACL SETUSER ann %X~k",
+        "ACL SETUSER ann ~*",
+        "ACL SETUSER bob",
+        "ACL GETUSER nobody",
+        "ACL CAT nosuch",
+        "ACL CAT bitmap",
+        "ACL DELUSER nobody",
+        "ACL DELUSER ann bob nobody",
+        "ACL DELUSER default",
+        "ACL NOSUCH",
+        "ACL SETUSER",
+        "ACL LOG RESET",
+        "ACL LOG",
+    ]);
+}

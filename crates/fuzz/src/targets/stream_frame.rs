@@ -84,6 +84,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
             at: (View(1), Op(7)),
         },
         Frame::Ping,
+        Frame::Yield { partition, view },
         Frame::Vote(Vote {
             received: Sequence(9),
             appended: Sequence(8),

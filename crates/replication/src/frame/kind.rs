@@ -17,6 +17,7 @@ pub(crate) mod byte {
     pub(crate) const COPY: u8 = 5;
     pub(crate) const COPY_END: u8 = 6;
     pub(crate) const PING: u8 = 7;
+    pub(crate) const YIELD: u8 = 8;
     pub(crate) const VOTE: u8 = 64;
     pub(crate) const REFUSE: u8 = 65;
     pub(crate) const SUMMARY: u8 = 66;
@@ -61,6 +62,13 @@ pub enum Frame<'a> {
     },
     /// Are you there?
     Ping,
+    /// The primary prepares nothing more before this view, in which the receiver is to be primary, and has sent all that it has.
+    Yield {
+        /// The partition.
+        partition: PartitionId,
+        /// The view that is proposed.
+        view: View,
+    },
     /// How far the receiver holds this stream.
     Vote(Vote),
     /// From here on no vote of this stream covers the partition in this view (rule `votes cover what was appended`).
@@ -241,6 +249,10 @@ impl<'a> Frame<'a> {
                 at: reader.position()?,
             },
             byte::PING => Self::Ping,
+            byte::YIELD => Self::Yield {
+                partition: reader.partition()?,
+                view: reader.view()?,
+            },
             byte::VOTE => Self::Vote(Vote {
                 received: Sequence(reader.u64("received")?),
                 appended: Sequence(reader.u64("appended")?),
@@ -287,6 +299,7 @@ impl<'a> Frame<'a> {
             Self::Copy { .. } => byte::COPY,
             Self::CopyEnd { .. } => byte::COPY_END,
             Self::Ping => byte::PING,
+            Self::Yield { .. } => byte::YIELD,
             Self::Vote(_) => byte::VOTE,
             Self::Refuse(_) => byte::REFUSE,
             Self::Summary { .. } => byte::SUMMARY,
@@ -342,7 +355,9 @@ impl<'a> Frame<'a> {
                 out.extend_from_slice(&summary.watermark.0.to_le_bytes());
                 put_runs(out, &summary.runs);
             }
-            Self::CopyDone { partition, view } | Self::Join { partition, view } => {
+            Self::CopyDone { partition, view }
+            | Self::Join { partition, view }
+            | Self::Yield { partition, view } => {
                 put_partition(out, *partition, *view);
             }
             Self::Ping | Self::Pong => {}

@@ -94,7 +94,7 @@ impl Liar {
         let first = (self.view(), self.op());
         let sequence = Sequence(self.0.below(40));
         let records = self.records();
-        let frame = match self.0.below(14) {
+        let frame = match self.0.below(15) {
             0 | 1 => Frame::Begin(Begin {
                 table: TableId(TABLE.0 + u32::from(self.0.below(9) == 0)),
                 partition,
@@ -125,6 +125,7 @@ impl Liar {
                 partition,
                 records: &records,
             },
+            14 => Frame::Yield { partition, view },
             8 => Frame::CopyEnd {
                 partition,
                 view,

@@ -1,4 +1,4 @@
-use crate::fixture::{Cluster, P, Q, TABLE, changing, group};
+use crate::fixture::{ACCEPTS_AFTER, Cluster, P, Q, TABLE, changing, group};
 use crate::{Baseline, Half, Run};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, View};
@@ -104,6 +104,7 @@ fn what_was_acknowledged_of_a_half_binds_the_whole() {
     // Brick 1 has accepted a later view of one half, which nobody hears of.
     let change = changing(&now, &group(5, 1, &[0], &[]), &[]);
     cluster.brick(1).adopt(P, &change);
+    cluster.pass(ACCEPTS_AFTER);
     for at in 0..2 {
         assert!(merge(&mut cluster, at, [2, 3]));
     }

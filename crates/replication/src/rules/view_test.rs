@@ -1,4 +1,4 @@
-use crate::fixture::{Brick, Cluster, P, TABLE, changing, group, header, replica};
+use crate::fixture::{ACCEPTS_AFTER, Brick, Cluster, P, TABLE, changing, group, header, replica};
 use crate::frame::{Begin, Frame};
 use crate::view::names;
 use crate::{Role, Run, ViewStart, Want};
@@ -358,6 +358,7 @@ fn a_hand_over_needs_no_fence() {
     let change = changing(&first, &next, &[]);
     // The new primary knows, the old one does not: what it prepares now needs a vote that does not come.
     cluster.brick(1).adopt(P, &change);
+    cluster.pass(ACCEPTS_AFTER);
     cluster.brick(0).put(P, "after", "v").unwrap();
     cluster.run();
     assert_eq!(cluster.brick(0).committed(P), 2);
@@ -382,6 +383,7 @@ fn what_was_accepted_is_kept_past_the_partition() {
     let mut cluster = Cluster::started(2, &[P], &first);
     let change = changing(&first, &group(5, 1, &[0], &[]), &[]);
     cluster.brick(1).adopt(P, &change);
+    cluster.pass(ACCEPTS_AFTER);
     cluster.brick(1).with(|core| core.forget(P));
     assert_eq!(cluster.brick(1).core.summary_of(P), None, "it is gone");
     // Back again, in a view below the one that it accepted.

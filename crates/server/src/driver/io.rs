@@ -48,8 +48,9 @@ pub(crate) struct ClientPorts {
     pub(crate) brick: Option<Listener>,
     /// Connections of the node port that brick 0 handed over.
     pub(crate) handed: Option<Consumer<handout::Accepted>>,
-    /// What new connections go by.
+    /// What new connections go by, and how many of their handshakes may not be over.
     pub(crate) tls: Current<Arc<ServerConfig>>,
+    pub(crate) handshakes_max: usize,
     /// Clients are accepted; until then they wait in the listeners' queues.
     pub(crate) is_open: bool,
     /// A turn's new connections, kept for its memory.
@@ -232,7 +233,8 @@ impl node::Ports for LoopIo {
         let registry = self.poll.registry();
         self.clients.insert(registry, id.0, stream, session)?;
         if has_session {
-            self.clients.expect_handshake(id.0, clock::now());
+            let max = self.ports.handshakes_max;
+            self.clients.expect_handshake(id.0, clock::now(), max);
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ use brickyard_types::{BrickId, Incarnation};
 use mio::Poll;
 use rtrb::Consumer;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 
 /// What a brick gets once all bricks have read their logs.
@@ -65,6 +66,14 @@ pub(super) struct BrickLog {
     pub(super) stats: Arc<DiskStats>,
     pub(super) pace: SyncPace,
     pub(super) inline_append_max: usize,
+}
+
+/// Of clients' handshakes at one brick no more may not be over: all bricks together leave three of four places to who has come to
+/// speak.
+fn handshakes_max(shared: &Shared) -> usize {
+    let maxclients = shared.settings.maxclients.load(Relaxed);
+    let share = maxclients / shared.address.bricks.len().max(1) as u64 / 4;
+    share.clamp(16, 1024) as usize
 }
 
 impl BrickThread {
@@ -121,6 +130,7 @@ impl BrickThread {
             brick: Some(ports.brick),
             handed: self.handed,
             tls: ports.tls,
+            handshakes_max: handshakes_max(&self.shared),
             is_open: false,
             accepted: Vec::new(),
         };

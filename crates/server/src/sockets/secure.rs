@@ -81,12 +81,22 @@ impl Socket {
 }
 
 impl Sockets {
-    /// A client's socket begins with a handshake.
-    pub(crate) fn expect_handshake(&mut self, id: u32, now: Instant) {
+    /// A client's socket begins with a handshake. If more than `max` are not over, the one that began first is ended: who comes
+    /// and says nothing has a place that others need, until it is the oldest.
+    pub(crate) fn expect_handshake(&mut self, id: u32, now: Instant, max: usize) {
         let until = now + HANDSHAKE_MAX;
-        if let Some(socket) = self.get(id) {
-            socket.handshake_until = Some(until);
-            self.handshakes.push_back((until, id));
+        let Some(socket) = self.get(id) else {
+            return;
+        };
+        socket.handshake_until = Some(until);
+        self.handshakes.push_back((until, id));
+        self.unfinished += 1;
+        while self.unfinished > max
+            && let Some((until, oldest)) = self.handshakes.pop_front()
+        {
+            if self.end_handshake(oldest, until) {
+                break;
+            }
         }
     }
 
@@ -99,14 +109,20 @@ impl Sockets {
     pub(crate) fn end_late_handshakes(&mut self, now: Instant) {
         while let Some(&(until, id)) = self.handshakes.front().filter(|(until, _)| *until <= now) {
             self.handshakes.pop_front();
-            // By that number there may be another connection meanwhile.
-            let socket = self.get(id);
-            let socket = socket.filter(|it| it.handshake_until == Some(until));
-            if let Some(socket) = socket {
-                socket.is_late = true;
-                self.on_readable(id, true);
-            }
+            self.end_handshake(id, until);
         }
+    }
+
+    /// Has a handshake end that was to be over by then; whether it was not.
+    fn end_handshake(&mut self, id: u32, until: Instant) -> bool {
+        // By that number there may be another connection meanwhile.
+        let socket = self.get(id);
+        let Some(socket) = socket.filter(|it| it.handshake_until == Some(until)) else {
+            return false;
+        };
+        socket.is_late = true;
+        self.on_readable(id, true);
+        true
     }
 
     /// As [`Sockets::receive`], by a socket that has a session.
@@ -137,7 +153,9 @@ impl Sockets {
         };
         if socket.is_late {
             socket.is_readable = false;
-            let why = format!("its handshake was not over within {HANDSHAKE_MAX:?}");
+            let why = format!(
+                "its handshake was not over within {HANDSHAKE_MAX:?}, or others needed its place"
+            );
             return ReceiveOutcome::Broken(io::Error::new(io::ErrorKind::TimedOut, why));
         }
         socket.make_room(encrypted);
@@ -161,8 +179,9 @@ impl Sockets {
             return ReceiveOutcome::Broken(io::Error::other(explain(&error)));
         }
         if is_handshaking && !socket.is_handshaking() {
-            socket.handshake_until = None;
-            if !socket.is_blocked {
+            let is_blocked = socket.is_blocked;
+            self.unfinished -= usize::from(socket.handshake_until.take().is_some());
+            if !is_blocked {
                 // What could not be sent before can be now.
                 self.writable.push(id);
             }

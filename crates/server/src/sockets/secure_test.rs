@@ -8,7 +8,7 @@ use brickyard_tls::{
 };
 use mio::{Events, Poll};
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as StdInstant};
@@ -43,36 +43,48 @@ fn both() -> (Arc<ServerConfig>, Dialer) {
     (config, dialer.expect("a client"))
 }
 
-/// Sockets with so many clients, which have connected and not said anything.
+/// Sockets with clients, which have connected and not said anything.
 struct Clients {
     poll: Poll,
     sockets: Sockets,
     streams: Vec<TcpStream>,
+    listener: TcpListener,
+    config: Arc<ServerConfig>,
+    /// Of handshakes that are not over.
+    max: usize,
 }
 
 impl Clients {
     fn new(count: u32, config: &Arc<ServerConfig>) -> Self {
-        let poll = Poll::new().expect("a poll");
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let at = listener.local_addr().expect("bound");
-        let (mut sockets, mut streams) = (Sockets::default(), Vec::new());
-        for id in 0..count {
-            streams.push(TcpStream::connect(at).expect("connected"));
-            let (server, _) = listener.accept().expect("a connection");
-            server.set_nonblocking(true).expect("non-blocking");
-            let session = Session::accept(Arc::clone(config)).expect("a session");
-            let session = Some(Box::new(session));
-            let server = mio::net::TcpStream::from_std(server);
-            sockets
-                .insert(poll.registry(), id, server, session)
-                .expect("registered");
-            sockets.expect_handshake(id, START);
-        }
-        Self {
-            poll,
-            sockets,
-            streams,
-        }
+        Self::at_most(usize::MAX, count, config)
+    }
+
+    fn at_most(max: usize, count: u32, config: &Arc<ServerConfig>) -> Self {
+        let mut clients = Self {
+            poll: Poll::new().expect("a poll"),
+            sockets: Sockets::default(),
+            streams: Vec::new(),
+            listener: TcpListener::bind("127.0.0.1:0").expect("a port"),
+            config: Arc::clone(config),
+            max,
+        };
+        (0..count).for_each(|id| clients.connect(id));
+        clients
+    }
+
+    fn connect(&mut self, id: u32) {
+        let at = self.listener.local_addr().expect("bound");
+        self.streams
+            .push(TcpStream::connect(at).expect("connected"));
+        let (server, _) = self.listener.accept().expect("a connection");
+        server.set_nonblocking(true).expect("non-blocking");
+        let session = Session::accept(Arc::clone(&self.config)).expect("a session");
+        let session = Some(Box::new(session));
+        let server = mio::net::TcpStream::from_std(server);
+        self.sockets
+            .insert(self.poll.registry(), id, server, session)
+            .expect("registered");
+        self.sockets.expect_handshake(id, START, self.max);
     }
 
     /// One turn: each socket that is ready is received from; what came of each.
@@ -171,6 +183,27 @@ fn a_handshake_that_takes_too_long_is_ended_and_one_that_is_over_is_not() {
         panic!("{late:?}");
     };
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(matches!(clients.sockets.send(0, b"yes"), Sent::Bytes(3)));
+    assert_eq!(first.join().expect("it ends"), *b"yes");
+}
+
+#[test]
+fn of_too_many_handshakes_that_are_not_over_the_oldest_ends() {
+    let (config, dialer) = both();
+    let mut clients = Clients::at_most(2, 2, &config);
+    let first = talk(&dialer, clients.streams.remove(0));
+    clients.turn_until_asked();
+    // One is over, and takes no place any more.
+    clients.connect(2);
+    assert!(clients.turn(START).is_empty(), "there is room for two");
+    clients.connect(3);
+    let ended = clients.turn(START);
+    let [(1, _, ReceiveOutcome::Broken(_))] = ended.as_slice() else {
+        panic!("{ended:?}");
+    };
+    clients.sockets.remove(clients.poll.registry(), 1);
+    assert_eq!(clients.sockets.unfinished, 2);
+    assert!(clients.turn(START).is_empty());
     assert!(matches!(clients.sockets.send(0, b"yes"), Sent::Bytes(3)));
     assert_eq!(first.join().expect("it ends"), *b"yes");
 }

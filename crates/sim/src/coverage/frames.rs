@@ -18,6 +18,7 @@ pub(super) const TABLE: Table = Table {
         "CopyStart, difference",
         "Copy",
         "CopyEnd",
+        "Yield",
         "Summary",
         "CopyDone",
         "Join",
@@ -96,6 +97,7 @@ fn event_of(frame: &Frame<'_>) -> Option<(&'static str, PartitionId)> {
         Frame::Summary { partition, .. } => ("Summary", *partition),
         Frame::CopyDone { partition, .. } => ("CopyDone", *partition),
         Frame::Join { partition, .. } => ("Join", *partition),
+        Frame::Yield { partition, .. } => ("Yield", *partition),
         Frame::Refuse(refuse) => (name(refuse.reason), refuse.partition),
         Frame::Message(_) | Frame::Ping | Frame::Pong | Frame::Vote(_) => return None,
     })
