@@ -20,6 +20,7 @@ mod membership;
 mod metrics;
 mod partitions;
 mod process;
+mod service_manager;
 mod shutdown;
 mod status;
 mod tokens;
@@ -161,6 +162,7 @@ async fn run(
         opened: OnceLock::new(),
         copies: copies_seen,
     });
+    tokio::task::spawn_local(service_manager::follow(Arc::clone(&view)));
     let router = http::router(Arc::clone(&view), http_tokens);
     let http = http.map(|listener| Http::start(listener, http_tls, router));
     if signals == Signals::Handle {
@@ -233,9 +235,11 @@ async fn run(
         () = stop.wait() => {}
     }
     phase.send_replace(Phase::Stopping);
-    crate::notify::notify(crate::notify::State::Stopping);
+    service_manager::stopping();
     hand_over(&orders, stop_timeout).await;
+    service_manager::status(service_manager::FINISHING);
     shutdown::drain(&loops, &notices, stop_timeout).await;
+    service_manager::status(service_manager::SYNCING);
     // HTTP goes on saying "stopping" until the logs are synced and the threads have ended.
     drop(node_ended.await);
     drop(http);
@@ -286,7 +290,7 @@ async fn follow_cluster_view(
             open();
         }
         if is_new && is_serving {
-            crate::notify::notify(crate::notify::State::Ready);
+            service_manager::ready();
             if let Some(serving) = serving.take() {
                 let sent = serving.try_send(());
                 debug_assert!(sent != Err(std_mpsc::TrySendError::Full(())), "told twice");

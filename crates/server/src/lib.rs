@@ -32,7 +32,6 @@ mod listener;
 pub mod log;
 mod mesh;
 mod node;
-mod notify;
 mod peer;
 mod queue;
 mod random;

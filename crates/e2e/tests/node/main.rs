@@ -18,6 +18,7 @@ mod overload;
 mod protocol;
 mod scripted;
 mod startup;
+mod supervised;
 mod tables;
 mod tools;
 mod users;
