@@ -5,7 +5,7 @@
 
 use crate::{
     exit::NOT_WHOLE,
-    http::Access,
+    http::{self, Access},
     status::{collect, report::Report, text},
     tls::TlsArguments,
 };
@@ -14,10 +14,19 @@ use clap::Args;
 use std::{
     io::{self, IsTerminal as _, Write as _},
     process::ExitCode,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 const HTTP_DEFAULT: &str = "127.0.0.1:7379";
+
+/// Names the nodes to ask, where the flag does not.
+const ADDRESSES: &str = "BRICKYARD_STATUS_HTTP";
+
+/// How long a node may take to say whether it serves.
+const READY_LIMIT: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether something is missing still.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// What is shown to nodes that ask for a token.
 const TOKEN: &str = "BRICKYARD_HTTP_TOKEN";
@@ -44,8 +53,14 @@ States of a partition, the worst first:
 #[command(after_help = EXPLANATION)]
 pub(crate) struct Arguments {
     /// HTTP ports of nodes, HOST:PORT,...; the first that answers is asked (1000 above its node port)
-    #[arg(long, value_name = "HOST:PORT", default_value = HTTP_DEFAULT, value_delimiter = ',')]
+    #[arg(long, value_name = "HOST:PORT", env = ADDRESSES, default_value = HTTP_DEFAULT, value_delimiter = ',')]
     http: Vec<String>,
+    /// Say only whether the node that is asked serves, for health checks: 0 if so, 4 if not yet or no more
+    #[arg(long, conflicts_with_all = ["watch", "bricks", "json", "wait"])]
+    ready: bool,
+    /// Wait until nothing is missing, at most so many seconds: between two nodes that are restarted, say
+    #[arg(long, value_name = "SECONDS", conflicts_with = "watch")]
+    wait: Option<u64>,
     /// Show it again and again, until Ctrl-C
     #[arg(long)]
     watch: bool,
@@ -90,8 +105,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         watch(arguments)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let access = arguments.access()?;
-    let report = Report::new(&collect::snapshot(&arguments.http, &access)?);
+    if arguments.ready {
+        return ready(arguments);
+    }
+    let report = look(arguments)?;
     let mut output = io::stdout().lock();
     if arguments.json {
         writeln!(output, "{}", serde_json::to_string_pretty(&report)?)?;
@@ -103,6 +120,38 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::from(NOT_WHOLE)
     })
+}
+
+/// Whether the node serves, as it says itself: no other is asked, and it asks for no token.
+fn ready(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let [address] = &arguments.http[..] else {
+        bail!("--ready asks one node; name one with --http");
+    };
+    let access = Access {
+        tls: arguments.tls.dialer()?,
+        token: None,
+    };
+    let answer = http::get(address, "/readyz", READY_LIMIT, &access)?;
+    print!("{}", String::from_utf8_lossy(&answer.body));
+    Ok(if answer.status == 200 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(NOT_WHOLE)
+    })
+}
+
+/// One look, or the one that is whole; once the time to wait for it is over, whatever there is then.
+fn look(arguments: &Arguments) -> anyhow::Result<Report> {
+    let access = arguments.access()?;
+    let deadline = Instant::now() + Duration::from_secs(arguments.wait.unwrap_or(0));
+    loop {
+        let report = collect::snapshot(&arguments.http, &access).map(|it| Report::new(&it));
+        let is_whole = report.as_ref().is_ok_and(|report| report.is_whole);
+        if is_whole || Instant::now() + LOOK_EVERY >= deadline {
+            return report;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// Looks for ever. A node that was asked and does not answer any more is no end: others are asked.

@@ -126,9 +126,17 @@ fn status_tells_what_is_missing_and_when_it_is_whole_again() {
     assert!(text.contains("16 partitions under-replicated"), "{text}");
     assert!(text.contains("16 of 16 copies are still missing"), "{text}");
 
+    // The node that is asked serves, whatever else is missing; the one that was killed does not.
+    assert_eq!(status(&["--ready"]).text(), "ready\n");
+    let killed = brickyard(&["status", "--ready", "--http", &http(&cluster, 2)]);
+    assert_eq!(killed.status.code(), Some(1), "{}", killed.text());
+    // What is missing when the time is over is told as without waiting.
+    let waited = status(&["--wait", "0"]);
+    assert_eq!(waited.status.code(), Some(4), "{}", waited.text());
+
     cluster.launch(2);
     wait_for("everything to be there again", || {
-        status(&[]).status.success().then_some(())
+        status(&["--wait", "5"]).status.success().then_some(())
     });
     let nobody = brickyard(&["status", "--http", "127.0.0.1:1"]);
     assert_eq!(nobody.status.code(), Some(1));

@@ -9,13 +9,14 @@ pub const CONFIG_VARIABLE: &str = "BRICKYARD_CONFIG";
 const PREFIX: &str = "BRICKYARD_";
 
 /// Variables of the client subcommands.
-const CLIENT_VARIABLES: [&str; 6] = [
+const CLIENT_VARIABLES: [&str; 7] = [
     "BRICKYARD_USER",
     "BRICKYARD_PASSWORD",
     "BRICKYARD_CA",
     "BRICKYARD_CERT",
     "BRICKYARD_CERT_KEY",
     "BRICKYARD_HTTP_TOKEN",
+    "BRICKYARD_STATUS_HTTP",
 ];
 
 /// Splits variables into settings and names that start like ours and mean nothing.
