@@ -22,6 +22,24 @@ pub fn brickyard() -> &'static Path {
     })
 }
 
+/// The program of an earlier version that nodes are upgraded from: what `BRICKYARD_PREVIOUS` names, if it does.
+///
+/// # Panics
+/// If there is no such file.
+pub fn previous() -> Option<&'static Path> {
+    static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let named = BINARY.get_or_init(|| {
+        let path = PathBuf::from(std::env::var_os("BRICKYARD_PREVIOUS")?);
+        assert!(
+            path.is_file(),
+            "BRICKYARD_PREVIOUS is {}, and there is no such file",
+            path.display()
+        );
+        Some(path)
+    });
+    named.as_deref()
+}
+
 fn build() -> PathBuf {
     // <target>/<profile>/{deps,examples}/<this program>, wherever the target folder was configured to be.
     let program = std::env::current_exe().expect("the path of the running program");

@@ -6,7 +6,7 @@ use crate::deadline::{PATIENCE, try_wait_for, wait_for};
 use crate::network::Network;
 use crate::port::{HTTP_OFFSET, free_block};
 use crate::process::Process;
-use crate::server::program;
+use crate::server::{program, program_at};
 use crate::value::Value;
 use brickyard_tls::Dialer;
 use std::io::{Read, Write};
@@ -32,6 +32,8 @@ struct Node {
     arguments: Vec<String>,
     /// It was taken out for ever.
     is_removed: bool,
+    /// What it is started with; none: the program under test.
+    program: Option<PathBuf>,
 }
 
 impl Node {
@@ -95,6 +97,23 @@ impl Cluster {
         arguments: &[&str],
     ) -> Self {
         let mut cluster = Self::new(network, order.len(), bricks, arguments);
+        for &at in order {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
+    /// As [`Self::start`], of nodes that run another build of the program until they are [upgraded](Self::upgrade).
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_from(program: &Path, order: &[usize], bricks: u16, arguments: &[&str]) -> Self {
+        let mut cluster = Self::new(None, order.len(), bricks, arguments);
+        for node in &mut cluster.nodes {
+            node.program = Some(program.to_owned());
+        }
         for &at in order {
             cluster.launch(at);
         }
@@ -192,6 +211,7 @@ impl Cluster {
             data: self.scratch.path().join(format!("data{at}")),
             arguments: Vec::new(),
             is_removed: false,
+            program: None,
         });
         at
     }
@@ -313,6 +333,11 @@ impl Cluster {
         self.nodes[at].process = Some(Process::start(&mut command, &log));
     }
 
+    /// Has the program under test started for a node from now on.
+    pub fn upgrade(&mut self, at: usize) {
+        self.nodes[at].program = None;
+    }
+
     /// Gives a node that does not run other ports than it had, as a new address in a cloud would.
     pub fn readdress(&mut self, at: usize) {
         self.nodes[at].port = free_block(PEER_OFFSET);
@@ -354,9 +379,10 @@ impl Cluster {
     fn command(&self, at: usize) -> Command {
         let node = &self.nodes[at];
         let join: Vec<String> = self.seeds().into_iter().take(self.expect).collect();
+        let program = node.program.as_deref().map_or_else(program, program_at);
         let mut command = match &self.network {
-            Some(network) => network.inside(at, &program()),
-            None => program(),
+            Some(network) => network.inside(at, &program),
+            None => program,
         };
         command.arg("server");
         command.arg("--listen").arg(node.address());

@@ -286,7 +286,13 @@ impl Server {
 /// The `brickyard` program with no settings from the environment: neither ours nor the caller's.
 #[must_use]
 pub fn program() -> Command {
-    let mut command = Command::new(binary::brickyard());
+    program_at(binary::brickyard())
+}
+
+/// As [`program`], of another build.
+#[must_use]
+pub fn program_at(path: &Path) -> Command {
+    let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("BRICKYARD_") {
             command.env_remove(name);

@@ -9,6 +9,7 @@ use brickyard_torture::{
     Action, CheckedHistory, Kind, Load, LoadOptions, Operation, Outcome, Recording, Wait,
 };
 use std::fmt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Successful writes that there must be before and after the failure.
@@ -33,6 +34,8 @@ pub struct Setup {
     pub keys: usize,
     /// The node that stays and cannot answer meanwhile.
     pub aside: Option<usize>,
+    /// What the nodes run at first; none: the program under test.
+    pub program: Option<&'static Path>,
 }
 
 impl Setup {
@@ -48,6 +51,7 @@ impl Setup {
             can_be_cut: false,
             keys: 40,
             aside: None,
+            program: None,
         }
     }
 }
@@ -138,7 +142,10 @@ pub fn try_failure(
     } else {
         None
     };
-    let mut cluster = Cluster::start_on(network, setup.nodes, 1, setup.arguments);
+    let mut cluster = match setup.program {
+        Some(program) => Cluster::start_from(program, setup.nodes, 1, setup.arguments),
+        None => Cluster::start_on(network, setup.nodes, 1, setup.arguments),
+    };
     let replicas = setup.replicas.to_string();
     let attributes = [&["REPLICAS", &replicas][..], setup.attributes].concat();
     cluster.create_table("t", &attributes);

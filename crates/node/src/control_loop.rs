@@ -311,7 +311,7 @@ impl<H: ControlIo> ControlLoop<H> {
     /// A brick asks for a change of the catalog.
     pub fn on_change(&mut self, origin: ChangeOrigin, change: Change) {
         if let Phase::Member(member) = &mut self.phase {
-            member.on_change(self.common.host.now(), origin, change);
+            member.on_change(origin, change, &mut self.common);
         }
     }
 

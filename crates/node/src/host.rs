@@ -14,7 +14,7 @@ use brickyard_brick::{ControlReply, Event};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_control::message::Drained;
-use brickyard_metadata::{Catalog, CatalogVersion, Registration};
+use brickyard_metadata::{Catalog, CatalogVersion, Level, Registration};
 use brickyard_routing::{NodeId, Replica};
 use brickyard_store::Disk;
 use brickyard_types::{Incarnation, Instant, UnixMillis};
@@ -95,6 +95,9 @@ pub trait Host {
 
     /// Which member a connection is to or from; `None` for strangers.
     fn member(&self, source: &Source) -> Option<NodeId>;
+
+    /// How much a member's program knows; `None` if it has not connected to this node yet.
+    fn level(&self, node: NodeId) -> Option<Level>;
 
     /// Sends to a member, if there is a connection; whether there is.
     fn send(&mut self, to: NodeId, message: &Message, urgency: Urgency) -> bool;

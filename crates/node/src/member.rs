@@ -18,11 +18,11 @@ use crate::raft_id;
 use crate::register::{RegistrationRequest, SeedContact, is_removed, other_number, own_node};
 use crate::reports;
 use crate::streams::Streams;
-use brickyard_brick::ControlRequest;
+use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_consensus::{Consensus, ConsensusConfig, RecoveredState};
 use brickyard_control::LeaderContact;
 use brickyard_control::message::{AstrayReport, Superseded, ToLeader, ToNode};
-use brickyard_metadata::{Catalog, Change, Outcome};
+use brickyard_metadata::{Catalog, Change, Level, Outcome};
 use brickyard_routing::{NodeId, Replica};
 use brickyard_types::{BrickId, Incarnation, Instant, PartitionId};
 use std::sync::Arc;
@@ -452,8 +452,37 @@ impl ClusterMember {
     }
 
     /// A brick asks for a change of the catalog.
-    pub fn on_change(&mut self, now: Instant, origin: ChangeOrigin, change: Change) {
-        self.changes.ask(now, origin, change);
+    pub fn on_change<H: Host>(
+        &mut self,
+        origin: ChangeOrigin,
+        change: Change,
+        common: &mut Common<H>,
+    ) {
+        match self.who_cannot_read(&change, common) {
+            Some(reason) => common.answer(vec![(origin, ControlReply::Failed(reason))]),
+            None => self.changes.ask(common.host.now(), origin, change),
+        }
+    }
+
+    /// Why not all nodes could make a change: it would end those that do not know it.
+    fn who_cannot_read<H: Host>(&self, change: &Change, common: &Common<H>) -> Option<String> {
+        let needed = change.level();
+        if needed == Level::FIRST {
+            return None;
+        }
+        let others = self.catalog()?.nodes().map(|node| node.id);
+        let mut others = others.filter(|node| *node != self.me);
+        others.find_map(|node| match common.host.level(node) {
+            Some(level) if level >= needed => None,
+            Some(_) => Some(format!(
+                "ERR nothing was changed: node {node} runs an earlier version of the program, which does not know this; \
+                 upgrade all nodes first"
+            )),
+            None => Some(format!(
+                "ERR nothing was changed: node {node} has not connected to this one since its start, and may run an earlier \
+                 version of the program, which does not know this; start it, or remove it"
+            )),
+        })
     }
 
     /// A brick tells the control plane something.

@@ -8,8 +8,8 @@ use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
 use brickyard_control::message::{Drained, Join, Joined, LeaseRequest, Present};
 use brickyard_metadata::{
-    Addresses, CatalogVersion, ClusterId, Genesis, Machine, NodeKey, Registered, Registration,
-    Roles,
+    AccountRule, Addresses, CatalogVersion, ClusterId, Genesis, Limited, Machine, NodeKey,
+    Registered, Registration, Roles,
 };
 use brickyard_types::{TableAttributes, UnixMillis};
 use std::io;
@@ -26,6 +26,9 @@ struct Alone {
     speaker: Option<NodeId>,
     /// Since the beginning.
     passed: Duration,
+    /// How much the programs of all others know.
+    level: Option<Level>,
+    told: Vec<ToBrick>,
 }
 
 impl Host for Alone {
@@ -39,6 +42,10 @@ impl Host for Alone {
 
     fn member(&self, _source: &Source) -> Option<NodeId> {
         self.speaker
+    }
+
+    fn level(&self, _node: NodeId) -> Option<Level> {
+        self.level
     }
 
     fn send(&mut self, _to: NodeId, _message: &Message, _urgency: Urgency) -> bool {
@@ -70,7 +77,7 @@ impl Host for Alone {
     }
 
     fn tell(&mut self, _brick: usize, message: ToBrick) {
-        drop(message);
+        self.told.push(message);
     }
 
     fn states(&self) -> Vec<LoopState> {
@@ -164,6 +171,36 @@ fn second(run: u64) -> ClusterMember {
         Some(catalog.version())
     );
     member
+}
+
+/// An earlier program that met it in the agreed log would have to stop.
+#[test]
+fn change_that_not_all_nodes_know_is_refused() {
+    let seen = |level: Option<Level>, rule: AccountRule| {
+        let (mut member, mut common) = (second(1), common(2, 1));
+        common.host.level = level;
+        let change = Change::SetAccount {
+            name: "ann".to_owned(),
+            initial: Vec::new(),
+            rules: vec![rule],
+        };
+        let origin = ChangeOrigin { brick: 0, token: 1 };
+        member.on_change(origin, change, &mut common);
+        match common.host.told.pop() {
+            Some(ToBrick::Reply(1, ControlReply::Failed(reason))) => Some(reason),
+            _ => None,
+        }
+    };
+    let limit = || AccountRule::Limit(Limited::Operations, 5);
+    let earlier = seen(Some(Level::FIRST), limit()).unwrap();
+    assert!(
+        earlier.contains("node 0 runs an earlier version"),
+        "{earlier}"
+    );
+    let away = seen(None, limit()).unwrap();
+    assert!(away.contains("node 0 has not connected"), "{away}");
+    assert_eq!(seen(Some(Level::NEWEST), limit()), None);
+    assert_eq!(seen(None, AccountRule::Reset), None, "all know that");
 }
 
 /// Rule `a restart cuts nothing`: what the node had stored as agreed may be older than its logs.
@@ -428,7 +465,7 @@ fn late_request_of_a_node_that_was_removed_does_not_take_it_in_again() {
         force: false,
     };
     let origin = ChangeOrigin { brick: 0, token: 1 };
-    leader.on_change(Instant(1), origin, removal);
+    leader.on_change(origin, removal, &mut common);
     for _ in 0..1_000 {
         if leader.catalog().is_some_and(|it| it.nodes().len() == 1) {
             break;

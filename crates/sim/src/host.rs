@@ -6,7 +6,7 @@ use crate::network::ConnectionId;
 use crate::random::Random;
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_metadata::{Catalog, ClusterId, Genesis, NodeKey, Registration};
+use brickyard_metadata::{Catalog, ClusterId, Genesis, Level, NodeKey, Registration};
 use brickyard_node::discovery::{Kept, kept};
 use brickyard_node::peer::{Contacts, Introduction, Redial, Wires};
 use brickyard_node::storage::Directory;
@@ -166,6 +166,10 @@ impl Host for SimHost {
 
     fn member(&self, source: &Source) -> Option<NodeId> {
         self.contacts.member(source)
+    }
+
+    fn level(&self, node: NodeId) -> Option<Level> {
+        self.contacts.level(node)
     }
 
     fn send(&mut self, to: NodeId, message: &Message, urgency: Urgency) -> bool {

@@ -13,6 +13,14 @@ fn login(cluster: &Cluster, at: usize) -> Client {
     })
 }
 
+/// Gives a user limits, once the node has heard of all others that they know what those are.
+fn limit(client: &mut Client, command: &str) {
+    let words: Vec<&str> = command.split(' ').collect();
+    wait_for("nodes that know limits", || {
+        client.try_call(&words).ok()?.is_ok().then_some(())
+    });
+}
+
 /// How many of so many pings at once are answered; the others say why not.
 fn answered(client: &mut Client, count: usize) -> usize {
     client
@@ -52,7 +60,7 @@ fn limits_are_each_nodes_and_outlive_restarts() {
     let mut cluster = Cluster::start(&[0, 1, 2], 2, &[]);
     let rules = "ACL SETUSER ann on >secret ~* +@all limit:ops=10 limit:connections=2";
     let mut root = cluster.client(0);
-    root.must(&rules.split(' ').collect::<Vec<_>>());
+    limit(&mut root, rules);
     each_node_holds_them(&cluster);
     for at in 0..3 {
         cluster.stop(at);
@@ -84,11 +92,11 @@ fn limit_that_is_changed_on_one_node_counts_for_who_is_connected_to_another() {
     for ann in &mut anns {
         assert_eq!(answered(ann, 500), 500, "there is no limit");
     }
-    root.must(&["ACL", "SETUSER", "ann", "limit:ops=10"]);
+    limit(&mut root, "ACL SETUSER ann limit:ops=10");
     for ann in &mut anns {
         wait_for("the limit", || (answered(ann, 200) < 200).then_some(()));
     }
-    root.must(&["ACL", "SETUSER", "ann", "resetlimits"]);
+    limit(&mut root, "ACL SETUSER ann resetlimits");
     for ann in &mut anns {
         wait_for("no limit", || (answered(ann, 500) == 500).then_some(()));
     }

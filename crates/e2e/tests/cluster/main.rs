@@ -26,3 +26,4 @@ mod secure;
 mod split;
 mod survival;
 mod tools;
+mod upgrade;

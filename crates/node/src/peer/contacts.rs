@@ -7,7 +7,7 @@ use super::hello::{ConnectionKind, Hello, Introduction};
 use crate::address::HostPort;
 use crate::host::{Source, Target, Urgency, peer_address};
 use crate::message::Message;
-use brickyard_metadata::{Catalog, NodeKey};
+use brickyard_metadata::{Catalog, Level, NodeKey};
 use brickyard_routing::NodeId;
 use brickyard_types::Incarnation;
 use std::collections::BTreeMap;
@@ -47,6 +47,8 @@ pub struct Contacts {
     arrived: BTreeMap<u64, Hello>,
     /// The catalog's nodes by the data directories that they are known by.
     keys: BTreeMap<NodeKey, NodeId>,
+    /// How much the program knows that a node ran when it connected last; also of one that is gone, which comes back with that.
+    levels: BTreeMap<NodeId, Level>,
 }
 
 impl Contacts {
@@ -58,6 +60,7 @@ impl Contacts {
             dialed: BTreeMap::new(),
             arrived: BTreeMap::new(),
             keys: BTreeMap::new(),
+            levels: BTreeMap::new(),
         }
     }
 
@@ -92,6 +95,7 @@ impl Contacts {
     pub fn follow(&mut self, wires: &mut impl Wires, catalog: &Catalog, me: NodeId) {
         let keys = catalog.nodes().map(|node| (node.registration.key, node.id));
         self.keys = keys.collect();
+        self.levels.retain(|id, _| catalog.node(*id).is_some());
         self.hang_up(wires, |target, dialed| match target {
             // A node that was removed, or is elsewhere now.
             Target::Node(id) => peer_address(catalog, *id).as_ref() != Some(&dialed.address),
@@ -158,6 +162,9 @@ impl Contacts {
     /// Takes a connection in that somebody made.
     pub fn on_arrived(&mut self, id: u64, hello: Hello) {
         if matches!(hello.kind, ConnectionKind::Control) {
+            if let Some((node, _)) = hello.node {
+                self.levels.insert(node, hello.level);
+            }
             let former = self.arrived.insert(id, hello);
             assert!(former.is_none(), "connection {id} arrives once");
         }
@@ -203,6 +210,12 @@ impl Contacts {
             Source::Dialed(target) => self.member_at(self.dialed.get(target)?),
             Source::Arrived(id) => Some(self.arrived.get(id)?.node?.0),
         }
+    }
+
+    /// How much that member's program knows, as it said when it connected to this node last; `None` if it has not yet.
+    #[must_use]
+    pub fn level(&self, node: NodeId) -> Option<Level> {
+        self.levels.get(&node).copied()
     }
 
     /// The member that answered there. Its address may be another than the catalog's: all nodes may have started

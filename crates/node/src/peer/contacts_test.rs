@@ -69,6 +69,28 @@ fn member_that_made_connections_is_answered_on_the_newest() {
 }
 
 #[test]
+fn level_of_a_member_is_what_it_said_last() {
+    let mut contacts = contacts();
+    assert_eq!(contacts.level(NodeId(7)), None, "it has not connected yet");
+    contacts.on_arrived(1, hello(7));
+    assert_eq!(contacts.level(NodeId(7)), Some(Level::NEWEST));
+    let earlier = Hello {
+        level: Level::FIRST,
+        ..hello(7)
+    };
+    contacts.on_arrived(2, earlier);
+    contacts.on_arrived(3, hello(8));
+    assert_eq!(contacts.level(NodeId(7)), Some(Level::FIRST));
+    contacts.on_left(1);
+    contacts.on_left(2);
+    assert_eq!(
+        contacts.level(NodeId(7)),
+        Some(Level::FIRST),
+        "it comes back as it went"
+    );
+}
+
+#[test]
 fn seed_is_dialed_once_and_left_when_it_is_dropped() {
     let (mut contacts, mut recorder) = (contacts(), Recorder::default());
     let target = Target::Seed(seed());

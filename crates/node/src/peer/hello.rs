@@ -3,13 +3,15 @@
 //! ```text
 //!  0  [u8; 8]  magic "BRKYPEER"
 //!  8  u16      version, little-endian
-//! 10  the rest, by `postcard`
+//! 10  the rest, by `postcard`; what a program does not know of, behind what it does, it leaves alone
 //! ```
-//! Invariant: the first ten bytes are the same in every version, so that two versions can tell each other
-//! apart.
+//! Invariants:
+//! - The first ten bytes are the same in every version, so that two versions can tell each other apart.
+//! - What came later stands behind what there was before: a hello is understood by earlier programs of the same version,
+//!   and says of which level of knowledge this one is (decision 0066).
 
 use super::frame::frame;
-use brickyard_metadata::{ClusterId, NodeKey};
+use brickyard_metadata::{ClusterId, Level, NodeKey};
 use brickyard_routing::{NodeId, Replica};
 use brickyard_types::Incarnation;
 use serde::{Deserialize, Serialize};
@@ -17,7 +19,7 @@ use std::fmt;
 
 const MAGIC: [u8; 8] = *b"BRKYPEER";
 
-/// What nodes speak to one another.
+/// What nodes speak to one another. It changes where what there was is said in another way; what comes to it is a [`Level`] more.
 pub(crate) const VERSION: u16 = 1;
 
 /// Who dials.
@@ -31,6 +33,9 @@ pub struct Hello {
     pub node: Option<(NodeId, Incarnation)>,
     /// What for.
     pub kind: ConnectionKind,
+    /// How much its program knows; programs of the first level do not say. Behind all other fields, and not among them.
+    #[serde(skip)]
+    pub level: Level,
 }
 
 /// What a connection is for.
@@ -144,6 +149,7 @@ impl Introduction {
             key: self.key,
             node: self.node,
             kind,
+            level: Level::NEWEST,
         }
     }
 
@@ -161,7 +167,7 @@ impl Hello {
     /// Its frame.
     #[must_use]
     pub fn frame(&self) -> Vec<u8> {
-        first_frame(self)
+        first_frame(&(self, self.level))
     }
 
     /// Reads the body of its frame.
@@ -169,7 +175,11 @@ impl Hello {
     /// # Errors
     /// Somebody else speaks.
     pub fn read(body: &[u8]) -> Result<Self, Unreadable> {
-        first_body(body)
+        let (mut hello, rest): (Self, _) = first_body(body)?;
+        if !rest.is_empty() {
+            (hello.level, _) = postcard::take_from_bytes(rest).map_err(|_| Unreadable::Foreign)?;
+        }
+        Ok(hello)
     }
 }
 
@@ -185,7 +195,7 @@ impl Answer {
     /// # Errors
     /// Somebody else speaks.
     pub fn read(body: &[u8]) -> Result<Self, Unreadable> {
-        first_body(body)
+        Ok(first_body(body)?.0)
     }
 }
 
@@ -196,11 +206,12 @@ fn first_frame(content: &impl Serialize) -> Vec<u8> {
     frame(&body)
 }
 
-fn first_body<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Unreadable> {
+/// What it says, and what it says behind that.
+fn first_body<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<(T, &[u8]), Unreadable> {
     let rest = body.strip_prefix(&MAGIC).ok_or(Unreadable::Foreign)?;
     let (version, rest) = rest.split_first_chunk().ok_or(Unreadable::Foreign)?;
     match u16::from_le_bytes(*version) {
-        VERSION => postcard::from_bytes(rest).map_err(|_| Unreadable::Foreign),
+        VERSION => postcard::take_from_bytes(rest).map_err(|_| Unreadable::Foreign),
         other => Err(Unreadable::Version(other)),
     }
 }

@@ -8,7 +8,7 @@ use crate::peer::{Peers, dial};
 use crate::{clock, fatal};
 use brickyard_consensus::Persist;
 use brickyard_control::LoopState;
-use brickyard_metadata::{Catalog, Registration};
+use brickyard_metadata::{Catalog, Level, Registration};
 use brickyard_node::discovery::{Kept, kept};
 use brickyard_node::peer::Introduction;
 use brickyard_node::{
@@ -50,6 +50,10 @@ impl Host for Outside {
 
     fn member(&self, source: &Source) -> Option<NodeId> {
         self.peers.member(source)
+    }
+
+    fn level(&self, node: NodeId) -> Option<Level> {
+        self.peers.level(node)
     }
 
     fn send(&mut self, to: NodeId, message: &Message, urgency: Urgency) -> bool {

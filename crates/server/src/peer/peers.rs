@@ -4,7 +4,7 @@ use super::outgoing::Outgoing;
 use super::{Arrived, Event, Events, SendQueue};
 use crate::config::HostPort;
 use crate::tls::Current;
-use brickyard_metadata::{Catalog, NodeKey};
+use brickyard_metadata::{Catalog, Level, NodeKey};
 use brickyard_node::peer::{Answer, ConnectionKind, Contacts, Introduction, Wires};
 use brickyard_node::{Message, Source, Target, Urgency};
 use brickyard_routing::NodeId;
@@ -108,6 +108,11 @@ impl Peers {
     /// Which member that connection is to or from; `None` for strangers.
     pub(crate) fn member(&self, source: &Source) -> Option<NodeId> {
         self.contacts.member(source)
+    }
+
+    /// How much that member's program knows; `None` if it has not connected to this node yet.
+    pub(crate) fn level(&self, node: NodeId) -> Option<Level> {
+        self.contacts.level(node)
     }
 
     /// Sends to a member, if there is a connection; whether there is.

@@ -1,0 +1,71 @@
+//! How much a program knows of what nodes can agree on, as a number.
+//!
+//! In:  a change. Out: the level that a program must have to read it, and the catalog that it makes.
+//!
+//! A node that meets an entry of the agreed log which its program does not know has to stop: going on, its catalog would be another
+//! one than the others have. While a cluster is upgraded, some nodes run an earlier program; so a change is asked for only
+//! where all nodes have the level that it needs (decision 0066). A node says its level when it connects.
+//!
+//! | Level | What came with it |
+//! |---|---|
+//! | 1 | everything that there was before nodes said of which level they are |
+//! | 2 | limits of users: their rules, and format 3 of the catalog |
+//!
+//! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
+
+use crate::account::AccountRule;
+use crate::change::Change;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Level(pub u16);
+
+impl Level {
+    /// Of a program that does not say which it is.
+    pub const FIRST: Self = Self(1);
+
+    /// Limits of users.
+    pub const USER_LIMITS: Self = Self(2);
+
+    /// Of this program.
+    pub const NEWEST: Self = Self::USER_LIMITS;
+}
+
+impl Default for Level {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl Change {
+    /// What a program must know to make it.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        match self {
+            Self::SetAccount { initial, rules, .. } => {
+                let mut all = initial.iter().chain(rules);
+                let has_limits =
+                    all.any(|it| matches!(it, AccountRule::Limit(..) | AccountRule::ResetLimits));
+                if has_limits {
+                    Level::USER_LIMITS
+                } else {
+                    Level::FIRST
+                }
+            }
+            _ => Level::FIRST,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "level_test.rs"]
+mod level_test;
