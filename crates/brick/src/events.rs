@@ -351,6 +351,8 @@ impl Brick {
             self.upkeep.cpu_load.look(&mut self.core);
             self.clients.recount_all();
             publish(&self.core);
+            let followers = &self.core.stats().followers;
+            followers.publish(self.core.replicas.replicator());
         }
     }
 

@@ -39,6 +39,7 @@ mod evictions;
 mod execute;
 mod executed;
 mod expire;
+pub mod followers;
 mod forward;
 mod gather;
 mod groups;

@@ -1,5 +1,6 @@
 //! A brick's counters: plain numbers that one brick writes and any thread may read.
 
+use crate::followers::Followers;
 use brickyard_types::TableId;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -177,6 +178,8 @@ pub struct Stats {
     pub busy: Counter,
     /// Calls by command, indexed by `CommandId`.
     pub commands_by_id: Vec<CommandStats>,
+    /// How far other nodes are behind what this brick leads.
+    pub followers: Followers,
     /// Tables on this brick. Locked for a new table and by readers, never on a request's path.
     pub tables: RwLock<BTreeMap<TableId, Arc<TableStats>>>,
 }

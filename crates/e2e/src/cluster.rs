@@ -564,9 +564,19 @@ impl Cluster {
     /// What a node's `/status` says.
     #[must_use]
     pub fn status(&self, at: usize) -> Option<String> {
+        self.page(at, "/status")
+    }
+
+    /// What a node's `/metrics` says.
+    #[must_use]
+    pub fn metrics(&self, at: usize) -> Option<String> {
+        self.page(at, "/metrics")
+    }
+
+    fn page(&self, at: usize, path: &str) -> Option<String> {
         let node = &self.nodes[at];
         let port = node.port + HTTP_OFFSET;
-        http_get(&node.host, port, "/status", self.dialer().as_ref()).ok()
+        http_get(&node.host, port, path, self.dialer().as_ref()).ok()
     }
 
     /// What all nodes have written to their logs, the end of each.
@@ -596,7 +606,16 @@ pub fn node_name(at: usize) -> String {
     format!("node{at}")
 }
 
-fn http_get(host: &str, port: u16, path: &str, tls: Option<&Dialer>) -> std::io::Result<String> {
+/// The body of what is at a path of a node's HTTP port.
+///
+/// # Errors
+/// If nobody answers there.
+pub fn http_get(
+    host: &str,
+    port: u16,
+    path: &str,
+    tls: Option<&Dialer>,
+) -> std::io::Result<String> {
     let mut stream = Stream::connect(host, port, tls)?;
     stream.socket().set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n")?;

@@ -1,6 +1,6 @@
 //! What the end-to-end tests are made of: processes, ports, a raw client, recorded loads.
 //!
-//! The tests themselves are in `tests/node/` and `tests/cluster/`. They start the real `brickyard` program, talk to it over
+//! The tests themselves are in `tests/node/`, `tests/cluster/` and `tests/metrics/`. They start the real `brickyard` program, talk to it over
 //! real sockets and compare it with a real `redis-server` where there is one.
 //!
 //! Invariants:
@@ -25,8 +25,10 @@ pub mod network;
 pub mod plain;
 pub mod port;
 pub mod process;
+pub mod promtool;
 pub mod random;
 pub mod resize;
+pub mod scrape;
 pub mod server;
 pub mod skip;
 pub mod small_disk;

@@ -34,12 +34,28 @@ pub(crate) enum Happened {
     Stop(String),
 }
 
+/// How far the control log is, as one node has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogView {
+    /// The last entry of this node's log.
+    pub last: u64,
+    /// The last one that is known to be decided.
+    pub committed: u64,
+    /// The last one that the node's catalog has.
+    pub applied: u64,
+    /// Entries that each voter and learner has not stored, as the leader knows; of others this is empty.
+    pub behind: Vec<(NodeId, u64)>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Agreement {
     consensus: Consensus,
     catalog: Option<Catalog>,
     happened: VecDeque<Happened>,
+    /// Who led last, in which term, and how many did.
+    led: Option<(NodeId, u64)>,
+    leaders_seen: u64,
 }
 
 impl Agreement {
@@ -48,6 +64,8 @@ impl Agreement {
             consensus,
             catalog: None,
             happened: VecDeque::new(),
+            led: None,
+            leaders_seen: 0,
         };
         agreement.settle();
         agreement
@@ -137,6 +155,33 @@ impl Agreement {
         self.consensus.leader_contacts()
     }
 
+    /// How many leaders this process has seen begin; one that leads again in another term counts again.
+    pub(crate) fn leaders_seen(&self) -> u64 {
+        self.leaders_seen
+    }
+
+    /// How far this node's log is, and, as it leads, how many entries others lack.
+    pub(crate) fn log_view(&self) -> LogView {
+        let consensus = &self.consensus;
+        let (applied, committed) = (consensus.applied(), consensus.commit());
+        let last = consensus.last_index();
+        assert!(
+            applied <= committed && committed <= last,
+            "applied {applied}, committed {committed}, the log ends at {last}"
+        );
+        let others = consensus.voters().into_iter().chain(consensus.learners());
+        let behind = others.filter_map(|id| {
+            let progress = consensus.progress(id)?;
+            Some((node_id(id), last.saturating_sub(progress.matched)))
+        });
+        LogView {
+            last,
+            committed,
+            applied,
+            behind: behind.collect(),
+        }
+    }
+
     /// Whether this node leads and knows everything that was committed before.
     pub(crate) fn is_settled(&self) -> bool {
         self.consensus.is_settled()
@@ -203,6 +248,11 @@ impl Agreement {
                 ConsensusOutput::Membership { .. } => self.happened.push_back(Happened::Membership),
                 ConsensusOutput::Leadership { leader, term } => {
                     let leader = leader.map(node_id);
+                    let leads = leader.map(|leader| (leader, term));
+                    if leads.is_some() && leads != self.led {
+                        self.led = leads;
+                        self.leaders_seen += 1;
+                    }
                     self.happened.push_back(Happened::Leadership(leader, term));
                 }
                 ConsensusOutput::HandOver { to } => {

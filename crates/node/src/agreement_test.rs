@@ -65,3 +65,24 @@ fn node_that_has_stored_nothing_has_not_caught_up() {
     });
     assert!(agreement.membership(&config).caught_up.is_empty());
 }
+
+#[test]
+fn leaders_are_counted_and_the_leader_tells_who_lacks_entries() {
+    let config = ConsensusConfig::new(raft_id(ME), 1);
+    let recovered = Consensus::bootstrap(raft_id(ME), catalog().encode());
+    let mut agreement = Agreement::new(Consensus::new(config.clone(), recovered).unwrap());
+    assert_eq!(agreement.leaders_seen(), 0);
+    assert!(agreement.log_view().behind.is_empty(), "nobody leads");
+    run_until(&mut agreement, Agreement::is_settled);
+    assert_eq!(agreement.leaders_seen(), 1);
+    agreement
+        .change_membership(MembershipChange::AddLearner(OTHER))
+        .unwrap();
+    run_until(&mut agreement, |it| {
+        it.membership(&config).learners.contains(&OTHER)
+    });
+    let log = agreement.log_view();
+    assert_eq!((log.committed, log.applied), (log.last, log.last));
+    assert_eq!(log.behind, [(ME, 0), (OTHER, log.last)]);
+    assert_eq!(agreement.leaders_seen(), 1, "it leads still");
+}

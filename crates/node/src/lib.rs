@@ -54,6 +54,7 @@ pub mod storage;
 mod streams;
 
 pub use address::HostPort;
+pub use agreement::LogView;
 pub use brick_loop::BrickLoop;
 pub use changes::ChangeOrigin;
 pub use control_loop::{ControlLoop, ControlStart, News};

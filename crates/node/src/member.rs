@@ -5,7 +5,7 @@
 //!
 //! Invariant: after each input [`ClusterMember::settle`] is called, which carries out all that came of it.
 
-use crate::agreement::{Agreement, Happened};
+use crate::agreement::{Agreement, Happened, LogView};
 use crate::changes::{ChangeOrigin, Changes};
 use crate::discovery;
 use crate::entry::Entry;
@@ -53,6 +53,10 @@ pub struct MemberView {
     pub leader: Option<NodeId>,
     /// In which term.
     pub term: u64,
+    /// How many leaders this process has seen begin.
+    pub leaders_seen: u64,
+    /// How far its control log is.
+    pub log: LogView,
     /// Who votes.
     pub voters: Vec<NodeId>,
     /// Who does not, yet.
@@ -193,6 +197,8 @@ impl ClusterMember {
             incarnation: self.incarnation,
             leader: self.agreement.leader(),
             term: self.agreement.term(),
+            leaders_seen: self.agreement.leaders_seen(),
+            log: self.agreement.log_view(),
             voters: membership.voters.into_iter().collect(),
             learners: membership.learners.into_iter().collect(),
             connected: connected

@@ -6,6 +6,7 @@ mod copy_test;
 mod golden_test;
 mod hand_over_test;
 mod hostile_test;
+mod lag_test;
 mod merge_test;
 mod refused_test;
 mod restart_test;

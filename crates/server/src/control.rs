@@ -13,6 +13,8 @@
 mod authenticate;
 mod catalog_file;
 mod copies;
+mod file_systems;
+mod housekeeping;
 mod http;
 mod http_listener;
 mod link;
@@ -24,9 +26,11 @@ mod service_manager;
 mod shutdown;
 mod status;
 mod tokens;
+mod turnover;
 
 pub(crate) use authenticate::Authenticator;
 pub(crate) use catalog_file::CatalogFile;
+pub(crate) use file_systems::FileSystems;
 use link::send_all;
 pub(crate) use link::{ControlLink, LoopLink, Notices, ToControl, ToLoop, new as link};
 pub(crate) use process::{memory_total, os};
@@ -36,19 +40,18 @@ pub(crate) use status::{Opened, Phase, View};
 pub(crate) use tokens::Tokens;
 pub use tokens::TokensError;
 
-use crate::clock;
 use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
 use crate::random;
-use crate::tls::Current;
+use crate::tls::{Current, Expiries};
 use axum::Router;
 use brickyard_brick::{ControlReply, ControlRequest};
-use brickyard_metadata::{Catalog, Change, TableEntry};
+use brickyard_metadata::{Catalog, Change};
 use brickyard_node::io::Ask;
 use brickyard_node::{ChangeOrigin, ToBrick};
 use brickyard_tls::rustls::ServerConfig;
-use brickyard_types::TableId;
 use copies::Copies;
+use housekeeping::{Housekeeping, Shown};
 use http_listener::HttpListener;
 use shutdown::Stop;
 use std::cell::RefCell;
@@ -61,6 +64,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
+use turnover::Turnover;
 
 /// Requests of all loops that may wait for the control thread.
 pub(crate) const REQUESTS_MAX: usize = 1024;
@@ -68,9 +72,6 @@ pub(crate) const REQUESTS_MAX: usize = 1024;
 /// A node opens for clients when it may serve, or after so many times a lease: about what its registration and its
 /// first lease take in a cluster that has a leader.
 const OPENING_LEASES: u32 = 2;
-
-/// How often process figures are read and full rings looked at again.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// What the control thread has from the start.
 #[derive(Debug)]
@@ -80,6 +81,8 @@ pub(crate) struct Setup {
     pub(crate) http_tls: Current<Arc<ServerConfig>>,
     /// Whom HTTP answers.
     pub(crate) http_tokens: Tokens,
+    /// When the certificates end that this node shows.
+    pub(crate) expiries: Expiries,
     pub(crate) signals: Signals,
     /// Has certificates read again.
     pub(crate) reload: std_mpsc::Sender<()>,
@@ -146,6 +149,7 @@ async fn run(
         http,
         http_tls,
         http_tokens,
+        expiries,
         signals,
         reload,
         mut stop,
@@ -156,11 +160,14 @@ async fn run(
     } = setup;
     let (phase, phase_seen) = watch::channel(Phase::Starting);
     let (copies, copies_seen) = watch::channel(Copies::default());
+    let (turnover, turnover_seen) = watch::channel(Turnover::default());
     let view = Arc::new(View {
         phase: phase_seen,
         cluster_view: cluster_view.clone(),
         opened: OnceLock::new(),
         copies: copies_seen,
+        turnover: turnover_seen,
+        expiries,
     });
     tokio::task::spawn_local(service_manager::follow(Arc::clone(&view)));
     let router = http::router(Arc::clone(&view), http_tokens);
@@ -192,6 +199,7 @@ async fn run(
     } = running;
     let shared = Arc::clone(&opened.shared);
     let catalog_seen = opened.catalog.clone();
+    let file_systems = Arc::clone(&opened.file_systems);
     drop(view.opened.set(opened));
     phase.send_replace(Phase::Waiting);
     let loops = Rc::new(RefCell::new(loops));
@@ -209,26 +217,14 @@ async fn run(
         Arc::new(authenticator),
         stop.stopper(),
     ));
-    let housekeeping_loops = Rc::clone(&loops);
-    tokio::task::spawn_local(async move {
-        let mut interval = tokio::time::interval(HOUSEKEEPING);
-        let (mut counted, mut missing) = (None, 0);
-        let mut at_risk = Vec::new();
-        loop {
-            interval.tick().await;
-            process::refresh(&shared.process);
-            let catalog = catalog_seen.borrow().clone();
-            if counted != Some(catalog.version()) {
-                counted = Some(catalog.version());
-                missing = partitions::missing(&catalog);
-                warn_of_one_copy(&catalog, &mut at_risk);
-            }
-            copies.send_if_modified(|copies| copies.check(missing, clock::now()));
-            for link in housekeeping_loops.borrow_mut().iter_mut() {
-                link.flush();
-            }
-        }
-    });
+    let housekeeping = Housekeeping {
+        shared,
+        catalog: catalog_seen,
+        file_systems,
+        loops: Rc::clone(&loops),
+        shown: Shown { copies, turnover },
+    };
+    tokio::task::spawn_local(housekeeping.run());
     let open = || send_all(&loops, || ToLoop::Open);
     tokio::select! {
         () = follow_cluster_view(cluster_view, &phase, serving, open, patience) => {}
@@ -243,25 +239,6 @@ async fn run(
     // HTTP goes on saying "stopping" until the logs are synced and the threads have ended.
     drop(node_ended.await);
     drop(http);
-}
-
-/// Tells of tables with one copy where there are nodes for more: of those that were not `told` of.
-fn warn_of_one_copy(catalog: &Catalog, told: &mut Vec<TableId>) {
-    let at_risk: Vec<&TableEntry> = catalog.tables_with_one_copy().collect();
-    let is_new = |table: &&&TableEntry| !told.contains(&table.id);
-    let new: Vec<&str> = at_risk
-        .iter()
-        .filter(is_new)
-        .map(|table| table.name.as_str())
-        .collect();
-    if !new.is_empty() {
-        tracing::warn!(
-            tables = new.join(" "),
-            "these tables have one copy, and what is acknowledged to them is lost with one node's disk: TABLE ALTER name \
-             REPLICAS auto gives them copies on other nodes"
-        );
-    }
-    *told = at_risk.iter().map(|table| table.id).collect();
 }
 
 /// Says whether the node serves, as it changes, for ever; and opens it for clients when it does.

@@ -78,6 +78,7 @@ impl RunningNode {
             http: listen(ports.http, AddressUse::Http, addresses.http)?,
             http_tls: certificates.http,
             http_tokens: Tokens::read(&config.http_tokens)?,
+            expiries: certificates.expiries,
             signals,
             reload: reloader.waker(),
             stop,

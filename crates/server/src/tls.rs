@@ -4,10 +4,12 @@
 //!
 //! Not here: who is believed (`brickyard_tls`), when TLS must be there (`config`).
 
+mod expiry;
 mod handshakes;
 mod peer_socket;
 mod reload;
 
+pub(crate) use expiry::Expiries;
 pub(crate) use handshakes::Handshakes;
 pub(crate) use peer_socket::{LoopSocket, NoTls, PeerSocket};
 pub(crate) use reload::{Current, Reloader};
@@ -28,6 +30,8 @@ pub(crate) struct Certificates {
     pub(crate) clients: Current<Arc<ServerConfig>>,
     /// At the port of HTTP.
     pub(crate) http: Current<Arc<ServerConfig>>,
+    /// When those end that this node shows.
+    pub(crate) expiries: Expiries,
 }
 
 /// Reads the certificates, and has them read again when their files change.
@@ -36,6 +40,7 @@ pub(crate) struct Certificates {
 /// A file cannot be read, or is not what it should be.
 pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), TlsError> {
     let mut sources = Sources::default();
+    let mut expiries = Expiries::default();
     let peers = peers(config)?.map(
         |MachineFiles {
              identity: files,
@@ -43,7 +48,12 @@ pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), T
          }| {
             let paths = files.paths().chain([authority.as_path()]);
             let paths = paths.map(Path::to_owned).collect();
-            let read = move || NodeSide::read(&files, &authority);
+            let expiry = expiries.watch("nodes");
+            let read = move || {
+                let side = NodeSide::read(&files, &authority)?;
+                expiry.note(&files);
+                Ok(side)
+            };
             sources.watch("between nodes", paths, read)
         },
     );
@@ -58,13 +68,19 @@ pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), T
     let clients = clients.map(|files| {
         let paths = files.paths().chain(clients_authority.as_deref());
         let paths = paths.map(Path::to_owned).collect();
-        let read = move || client_port(&files, clients_authority.as_deref());
+        let expiry = expiries.watch("clients");
+        let read = move || {
+            let port = client_port(&files, clients_authority.as_deref())?;
+            expiry.note(&files);
+            Ok(port)
+        };
         sources.watch("of clients", paths, read)
     });
     let certificates = Certificates {
         peers: Current::new(peers.transpose()?),
         clients: Current::new(clients.transpose()?),
         http: Current::new(http.transpose()?),
+        expiries,
     };
     Ok((certificates, sources))
 }

@@ -312,10 +312,13 @@ fn health_metrics_and_status_are_served() {
         "brickyard_server_connections{brick=\"0\"} ",
         "brickyard_brick_commands_total{brick=\"1\"} ",
         "brickyard_brick_refused_total{brick=\"0\",reason=\"disk\"} 0",
-        "brickyard_store_append_seconds_bucket{le=\"+Inf\",brick=\"0\"} ",
+        "brickyard_store_append_seconds_bucket{brick=\"0\",le=\"+Inf\"} ",
         "brickyard_table_keys{brick=\"0\",table=\"default\"} ",
         "brickyard_server_ready 1",
-        "# EOF",
+        "brickyard_brick_busy_ratio{brick=\"0\"} ",
+        "brickyard_replication_replicas{table=\"default\",role=\"primary\"} ",
+        "brickyard_control_is_leader 1",
+        "brickyard_control_lease_held 1",
     ] {
         assert!(
             metrics.contains(wanted),

@@ -46,6 +46,26 @@ impl IdentityFiles {
         Ok(Identity { chain, key })
     }
 
+    /// When the first of the certificates in the file ends, in seconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has something else in it.
+    pub fn valid_until(&self) -> Result<u64, TlsError> {
+        let chain = certificates(&self.certificate)?;
+        let ends = chain.iter().map(|certificate| {
+            let parsed = x509_parser::parse_x509_certificate(certificate);
+            let (_, parsed) = parsed.map_err(|error| TlsError::Content {
+                path: self.certificate.clone(),
+                why: format!("it has something that is no certificate: {error}"),
+            })?;
+            let end = parsed.validity().not_after.timestamp();
+            // One that ended before the epoch has ended.
+            Ok(u64::try_from(end).unwrap_or(0))
+        });
+        let ends: Result<Vec<u64>, TlsError> = ends.collect();
+        Ok(ends?.into_iter().min().unwrap_or(0))
+    }
+
     /// Why the two do not do.
     pub(crate) fn refused(&self, source: rustls::Error) -> TlsError {
         TlsError::Pair {
@@ -99,4 +119,40 @@ fn bytes(path: &Path) -> Result<Vec<u8>, TlsError> {
         path: path.to_owned(),
         source,
     })
+}
+
+#[cfg(test)]
+mod files_test {
+    use super::*;
+    use crate::{Authority, CertificateRequest, CertificateRole};
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    const DAY: u64 = 86_400;
+
+    #[test]
+    fn the_first_certificate_to_end_counts() {
+        let (authority, _) = Authority::new("ours", Duration::from_secs(10 * DAY)).expect("made");
+        let issue = |days: u64| {
+            let request = CertificateRequest {
+                name: "n1",
+                role: CertificateRole::Node,
+                hosts: &[],
+                validity: Duration::from_secs(days * DAY),
+            };
+            authority.issue(&request).expect("issued").certificate
+        };
+        let folder = tempfile::TempDir::new().expect("a directory");
+        let files = IdentityFiles {
+            certificate: folder.path().join("n1.crt"),
+            key: folder.path().join("n1.key"),
+        };
+        std::fs::write(&files.certificate, issue(7) + &issue(3)).expect("written");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.expect("after 1970").as_secs();
+        let left = files.valid_until().expect("read") - now;
+        assert!((2 * DAY..=3 * DAY).contains(&left), "{left} s are left");
+
+        std::fs::write(&files.certificate, "no certificate").expect("written");
+        assert!(files.valid_until().is_err());
+    }
 }

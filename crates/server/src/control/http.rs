@@ -5,7 +5,7 @@
 //! | `/livez` | 200 as long as the control thread runs |
 //! | `/readyz` | 200 while requests are served; 503 while starting or stopping |
 //! | `/health` | the same as JSON, with the bricks' state |
-//! | `/metrics` | OpenMetrics text for Prometheus |
+//! | `/metrics` | text for Prometheus |
 //! | `/status` | JSON: version, addresses, the cluster's nodes and leader, tables, partitions, bricks |
 //!
 //! With `http_tokens` all but the first two ask for a token: probes have none, and learn nothing else.
@@ -23,8 +23,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::sync::Arc;
 
-/// The media type of OpenMetrics.
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The media type of metrics.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The routes over what the node shows of itself.
 pub(crate) fn router(view: Arc<View>, tokens: Tokens) -> Router {

@@ -105,14 +105,25 @@ pub(super) fn placement(table: &TableEntry) -> Value {
 
 /// How many copies are missing, of all tables.
 pub(super) fn missing(catalog: &Catalog) -> u64 {
-    let missing = |table: &TableEntry| -> u64 {
-        let wanted = usize::from(table.attributes.replicas);
-        let groups = table.map.groups().iter();
-        groups
-            .map(|group| wanted.saturating_sub(group.in_sync().count()) as u64)
-            .sum()
-    };
-    catalog.tables().map(missing).sum()
+    catalog.tables().map(missing_of).sum()
+}
+
+/// How many copies of a table are missing.
+pub(super) fn missing_of(table: &TableEntry) -> u64 {
+    let wanted = usize::from(table.attributes.replicas);
+    let groups = table.map.groups().iter();
+    groups
+        .map(|group| wanted.saturating_sub(group.in_sync().count()) as u64)
+        .sum()
+}
+
+/// How many partitions of a table have their copies and get another one.
+pub(super) fn moving(table: &TableEntry) -> usize {
+    let wanted = usize::from(table.attributes.replicas);
+    let groups = table.map.groups().iter();
+    groups
+        .filter(|group| group.in_sync().count() >= wanted && !group.learners.is_empty())
+        .count()
 }
 
 /// Hot partitions that have copies more than their tables ask for, or get them.

@@ -1,14 +1,18 @@
 //! What the node shows of itself: its phase, its statistics, its tables.
 
 use super::copies::Copies;
+use super::file_systems::FileSystems;
+use super::turnover::Turnover;
 use super::{membership, partitions};
 use crate::addresses::ListenAddresses;
 use crate::clock;
-use crate::cluster::view::ClusterView;
+use crate::cluster::view::{ClusterView, MembershipState};
 use crate::disk::DiskStats;
+use crate::tls::Expiries;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::stats::TableStats;
 use brickyard_metadata::{Catalog, TableEntry};
+use brickyard_routing::NodeId;
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
@@ -45,6 +49,8 @@ pub(crate) struct Opened {
     pub(crate) disks: Vec<Arc<DiskStats>>,
     pub(crate) catalog: watch::Receiver<Arc<Catalog>>,
     pub(crate) addresses: ListenAddresses,
+    /// The directories that the node's data are in.
+    pub(crate) file_systems: Arc<FileSystems>,
     /// What recovery found damaged, in words, and in which brick's log.
     pub(crate) damages: Vec<(usize, String)>,
 }
@@ -77,12 +83,24 @@ pub(crate) struct View {
     pub(crate) opened: OnceLock<Opened>,
     /// Copies that are missing, and how fast that mends.
     pub(crate) copies: watch::Receiver<Copies>,
+    /// What has become of partitions.
+    pub(crate) turnover: watch::Receiver<Turnover>,
+    /// When the certificates end that the node shows.
+    pub(crate) expiries: Expiries,
 }
 
 impl View {
     /// Where the node is in its life.
     pub(crate) fn phase(&self) -> Phase {
         *self.phase.borrow()
+    }
+
+    /// The nodes that are not up; only the leader knows.
+    pub(super) fn down(&self) -> Option<Vec<NodeId>> {
+        match &self.cluster_view.borrow().membership {
+            MembershipState::Member(member) => member.down.clone(),
+            MembershipState::Bootstrap(_) => None,
+        }
     }
 }
 

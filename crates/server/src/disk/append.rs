@@ -70,7 +70,9 @@ impl<D: Disk> AppendThread<D> {
     pub(super) fn run(mut self) {
         let around = &mut self.around;
         queue::serve(&mut self.orders, &self.worker, |worker, order| {
+            around.stats.append.begin(clock::now());
             worker.carry_out(&order, around);
+            around.stats.append.end();
         });
         let mut worker = queue::lock(&self.worker);
         worker.close(around);
@@ -97,7 +99,10 @@ impl<D: Disk> Inline for InlineAppender<D> {
         if !reports.is_empty() {
             return false;
         }
-        let Some(took) = worker.append_inline(append, &mut self.around) else {
+        self.around.stats.append.begin(started);
+        let took = worker.append_inline(append, &mut self.around);
+        self.around.stats.append.end();
+        let Some(took) = took else {
             return false;
         };
         self.appends.on_appended(started, took);

@@ -6,6 +6,7 @@
 
 use super::progress::Progress;
 use super::timing::DiskStats;
+use crate::clock;
 use crate::queue::{self, Orders, Reports};
 use brickyard_node::disk::{Carried, ReadOrder, ReadReport, Reading};
 use brickyard_store::Disk;
@@ -13,7 +14,6 @@ use brickyard_types::SegmentId;
 use rtrb::Consumer;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 /// Reads that the ring holds; the brick bounds how many it has in flight.
 pub(super) const ORDERS_MAX: usize = 1024;
@@ -31,10 +31,13 @@ impl<D: Disk> ReadThread<D> {
     /// Carries out orders until the loop ends.
     pub(super) fn run(mut self) {
         while let Some(order) = queue::wait(&mut self.orders) {
-            let started = Instant::now();
+            let started = clock::now();
+            self.stats.read.begin(started);
             // Whatever the loop has heard of is before this.
             let written = self.progress.end();
-            let report = match self.log.carry_out(&order, written) {
+            let carried = self.log.carry_out(&order, written);
+            self.stats.read.end();
+            let report = match carried {
                 Carried::Report(report) => report,
                 Carried::Closed(segment) => {
                     self.deletes.give(segment);
@@ -43,7 +46,7 @@ impl<D: Disk> ReadThread<D> {
                 }
             };
             if matches!(order, ReadOrder::Value(_)) {
-                self.stats.read.add(started.elapsed());
+                self.stats.read.add(clock::now() - started);
             }
             if report.is_failed_value() {
                 self.stats.read_failures.fetch_add(1, Relaxed);

@@ -64,7 +64,9 @@ impl<D: Disk> SyncThread<D> {
                 SyncStep::Sleep(Some(timeout)) => thread::park_timeout(timeout),
                 SyncStep::Sync(job) => {
                     let started = clock::now();
+                    self.around.stats.sync.begin(started);
                     let hints = self.worker.sync(&job)?;
+                    self.around.stats.sync.end();
                     let took = clock::now() - started;
                     self.around.stats.sync.add(took);
                     if self.worker.finish(job, hints, took, &mut self.around) {

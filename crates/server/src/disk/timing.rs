@@ -1,5 +1,6 @@
 //! How long disk operations take: counters that one thread writes and the metrics read.
 
+use brickyard_types::Instant;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ const BUCKETS: usize = 24;
 pub(crate) struct Timing {
     buckets: [AtomicU64; BUCKETS],
     nanoseconds: AtomicU64,
+    /// When what is under way was begun; 0: nothing is.
+    begun: AtomicU64,
 }
 
 impl Timing {
@@ -21,6 +24,24 @@ impl Timing {
         let bucket = (u64::BITS - (micros - 1).leading_zeros()) as usize;
         self.buckets[bucket.min(BUCKETS - 1)].fetch_add(1, Relaxed);
         self.nanoseconds.fetch_add(nanoseconds, Relaxed);
+    }
+
+    /// One is under way from now on. Orders are carried out one after the other, so it is the oldest that the disk has.
+    pub(crate) fn begin(&self, now: Instant) {
+        self.begun.store(now.0, Relaxed);
+    }
+
+    /// None is under way any more.
+    pub(crate) fn end(&self) {
+        self.begun.store(0, Relaxed);
+    }
+
+    /// For how long the one under way has been.
+    pub(crate) fn under_way(&self, now: Instant) -> Duration {
+        match self.begun.load(Relaxed) {
+            0 => Duration::ZERO,
+            begun => now - Instant(begun),
+        }
     }
 
     /// Sum in seconds, and (upper bound in seconds, count of that bucket alone).
@@ -52,4 +73,20 @@ pub(crate) struct DiskStats {
     pub(crate) append_failures: AtomicU64,
     /// Cold reads that gave no value.
     pub(crate) read_failures: AtomicU64,
+}
+
+#[cfg(test)]
+mod timing_test {
+    use super::*;
+
+    #[test]
+    fn what_is_under_way_grows_older_until_it_ends() {
+        let timing = Timing::default();
+        let at = |seconds: u64| Instant(0) + Duration::from_secs(100 + seconds);
+        assert_eq!(timing.under_way(at(1)), Duration::ZERO);
+        timing.begin(at(1));
+        assert_eq!(timing.under_way(at(4)), Duration::from_secs(3));
+        timing.end();
+        assert_eq!(timing.under_way(at(5)), Duration::ZERO);
+    }
 }

@@ -143,6 +143,7 @@ impl Assembly<'_> {
         }
         let opened = Opened {
             shared,
+            file_systems: Arc::new(data.file_systems()?),
             disks,
             catalog: catalog_seen,
             addresses: addresses.clone(),

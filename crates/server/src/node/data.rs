@@ -8,6 +8,7 @@ use super::registration::registration;
 use crate::addresses::ListenAddresses;
 use crate::cluster::{self, Stored};
 use crate::config::Config;
+use crate::control::FileSystems;
 use brickyard_metadata::{Catalog, DEFAULT_TABLE, Node, Registration};
 use brickyard_node::First;
 use brickyard_node::discovery::Kept;
@@ -116,6 +117,13 @@ impl Data {
     /// A brick's own directory.
     pub(super) fn brick(&self, index: usize) -> Result<OsDisk, StartError> {
         Ok(self.directory.brick(BrickId(index as u32))?)
+    }
+
+    /// The file systems that all of it is on.
+    pub(super) fn file_systems(&self) -> Result<FileSystems, StartError> {
+        let bricks = (0..self.bricks()).map(|index| self.brick(index));
+        let bricks = bricks.collect::<Result<Vec<_>, _>>()?;
+        Ok(FileSystems::new(self.directory.disk().clone(), bricks))
     }
 
     /// How a brick's log is kept.
