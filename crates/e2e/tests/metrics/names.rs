@@ -21,11 +21,7 @@ fn cluster() -> Cluster {
             assert!(client.call(&["SET", &key, "v"]).is_ok());
             assert_eq!(client.call(&["GET", &key]).text(), "v");
         }
-        assert!(
-            client
-                .call(&["LPUSH", "a key 1", "v"])
-                .is_error_with("WRONGTYPE")
-        );
+        assert!(client.call(&["INCR", "a key 1"]).is_error_with("ERR"));
     }
     cluster
 }
