@@ -12,8 +12,8 @@ mod process;
 mod replication;
 mod tables;
 
-use super::status::{Opened, Phase, View};
-use page::{Labels, Page};
+use super::status::{Phase, View};
+use page::Page;
 
 /// Renders all metrics.
 ///
@@ -38,12 +38,4 @@ pub(crate) fn text(view: &View) -> Result<String, prometheus::Error> {
         control::control(&mut page, view, &catalog);
     }
     page.text()
-}
-
-fn brick_label(brick: usize) -> Labels {
-    vec![("brick", brick.to_string())]
-}
-
-fn table_label(table: &str) -> Labels {
-    vec![("table", table.to_owned())]
 }

@@ -1,8 +1,8 @@
 //! What each brick counts, and what commands take.
 
 use super::page::Kind::{self, Counter, Gauge};
-use super::page::{Distribution, Labels, Page};
-use super::{Opened, brick_label};
+use super::page::{Distribution, Labels, Page, brick_label};
+use crate::control::status::Opened;
 use brickyard_brick::stats::{CommandStats, LATENCY_BUCKETS, Stats};
 use brickyard_command::table::COMMANDS;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! How the bricks' disks do, and how much room there is.
 
-use super::page::{Distribution, Page};
-use super::{Opened, brick_label};
+use super::page::{Distribution, Page, brick_label};
 use crate::clock;
+use crate::control::status::Opened;
 use crate::disk::{DiskStats, Timing};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

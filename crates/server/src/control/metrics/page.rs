@@ -14,6 +14,14 @@ use prometheus::proto::{
 
 pub(super) type Labels = Vec<(&'static str, String)>;
 
+pub(super) fn brick_label(brick: usize) -> Labels {
+    vec![("brick", brick.to_string())]
+}
+
+pub(super) fn table_label(table: &str) -> Labels {
+    vec![("table", table.to_owned())]
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Page(Vec<MetricFamily>);

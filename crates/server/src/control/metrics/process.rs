@@ -1,8 +1,7 @@
 //! The process, the node and its bounds.
 
-use super::Opened;
 use super::page::{Labels, Page};
-use crate::control::status::View;
+use crate::control::status::{Opened, View};
 use brickyard_brick::settings::Settings;
 use brickyard_metadata::Catalog;
 use std::sync::atomic::AtomicU64;

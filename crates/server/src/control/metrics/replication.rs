@@ -1,13 +1,12 @@
 //! Copies: which this node has, which are missing, how far others are behind, what has become of them.
 
-use super::page::{Labels, Page};
-use super::{Opened, brick_label, table_label};
+use super::page::{Labels, Page, brick_label, table_label};
 use crate::control::partitions::{self, State};
-use crate::control::status::View;
+use crate::control::status::{Opened, View};
 use crate::control::turnover::Counts;
 use brickyard_brick::followers::{FollowerKey, FollowerLag};
 use brickyard_metadata::{Catalog, TableEntry};
-use brickyard_routing::NodeId;
+use brickyard_routing::{NodeId, Replica};
 
 pub(super) fn replication(page: &mut Page, view: &View, opened: &Opened, catalog: &Catalog) {
     own_copies(page, opened.shared.identity.node, catalog);
@@ -20,7 +19,7 @@ fn own_copies(page: &mut Page, me: NodeId, catalog: &Catalog) {
     let of_table = |table: &TableEntry| -> [(Labels, f64); 3] {
         let (mut primaries, mut backups, mut learners) = (0, 0, 0);
         for group in table.map.groups() {
-            let is_here = |replica: &&brickyard_routing::Replica| replica.member.node == me;
+            let is_here = |replica: &&Replica| replica.member.node == me;
             primaries += usize::from(group.primary.member.node == me);
             backups += group.backups.iter().filter(is_here).count();
             learners += group.learners.iter().filter(is_here).count();

@@ -1,9 +1,8 @@
 //! What each table holds on this node.
 
 use super::page::Kind::{self, Counter, Gauge};
-use super::page::Page;
-use super::{Opened, brick_label, table_label};
-use crate::control::status;
+use super::page::{Page, brick_label, table_label};
+use crate::control::status::{self, Opened};
 use brickyard_brick::stats::TableStats;
 use brickyard_metadata::Catalog;
 use std::sync::Arc;
