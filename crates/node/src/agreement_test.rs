@@ -72,7 +72,6 @@ fn leaders_are_counted_and_the_leader_tells_who_lacks_entries() {
     let recovered = Consensus::bootstrap(raft_id(ME), catalog().encode());
     let mut agreement = Agreement::new(Consensus::new(config.clone(), recovered).unwrap());
     assert_eq!(agreement.leaders_seen(), 0);
-    assert!(agreement.log_view().behind.is_empty(), "nobody leads");
     run_until(&mut agreement, Agreement::is_settled);
     assert_eq!(agreement.leaders_seen(), 1);
     agreement

@@ -39,7 +39,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Distribution {
     pub(super) sum: f64,
-    /// Upper bounds, ascending, and how many values are in each bucket alone. The last has what is above all others, too.
+    /// Upper bounds, ascending, and how many values are in each bucket alone. The last has all that is above the others.
     pub(super) buckets: Vec<(f64, u64)>,
 }
 
@@ -155,9 +155,8 @@ fn histogram(distribution: Distribution) -> Histogram {
         bucket.set_cumulative_count(count);
         buckets.push(bucket);
     }
-    if let Some(last) = buckets.last_mut() {
-        last.set_upper_bound(f64::INFINITY);
-    }
+    // The encoder writes one without a bound by itself.
+    buckets.pop();
     let mut histogram = Histogram::default();
     histogram.set_sample_count(count);
     histogram.set_sample_sum(distribution.sum);
