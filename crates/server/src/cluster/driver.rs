@@ -123,6 +123,7 @@ impl Driver {
                 writer: None,
                 catalog: None,
                 reports: to_reports,
+                log_timing: Arc::default(),
                 attributes,
             },
             registration,
@@ -266,6 +267,7 @@ impl Driver {
         let now = ClusterView {
             membership,
             refusals,
+            log_timing: Arc::clone(&self.control.common.host.log_timing),
         };
         self.view.send_if_modified(|shown| {
             let before = std::mem::replace(shown, now);

@@ -4,6 +4,7 @@ use super::loops::Loops;
 use super::storage::Directory;
 use super::writer::Writer;
 use crate::control::{CatalogFile, ToLoop};
+use crate::disk::Timing;
 use crate::peer::{Peers, dial};
 use crate::{clock, fatal};
 use brickyard_consensus::Persist;
@@ -35,6 +36,8 @@ pub(crate) struct Outside {
     pub(crate) catalog: Option<watch::Sender<Arc<Catalog>>>,
     /// For the writer, which says there what is stored.
     pub(crate) reports: UnboundedSender<Report>,
+    /// And there how long that takes.
+    pub(crate) log_timing: Arc<Timing>,
     /// What a cluster is founded with.
     pub(crate) attributes: TableAttributes,
 }
@@ -149,7 +152,8 @@ impl ControlIo for Outside {
 
     fn begin_log(&mut self, log: LogWriter<OsDisk>) -> Result<(), String> {
         let copy = CatalogFile::new(self.directory.disk.clone());
-        let writer = Writer::start(log, copy, self.reports.clone());
+        let timing = Arc::clone(&self.log_timing);
+        let writer = Writer::start(log, copy, self.reports.clone(), timing);
         let writer = writer.map_err(|error| format!("cannot start a thread: {error}"))?;
         self.writer = Some(writer);
         Ok(())

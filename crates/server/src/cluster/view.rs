@@ -1,6 +1,8 @@
 //! The node's membership state, for HTTP and for tasks that wait for it.
 
+use crate::disk::Timing;
 use brickyard_node::MemberView;
+use std::sync::Arc;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -8,6 +10,8 @@ pub(crate) struct ClusterView {
     pub(crate) membership: MembershipState,
     /// Why other nodes did not take this one's connections.
     pub(crate) refusals: Vec<String>,
+    /// How long entries of the control log take until they are stored.
+    pub(crate) log_timing: Arc<Timing>,
 }
 
 /// In a cluster, or not yet.

@@ -9,7 +9,9 @@
 //! - The copy of the catalog for tools takes two syncs, and the next entry waits behind them: where one change follows
 //!   the other it is made now and then alone.
 
+use crate::clock;
 use crate::control::CatalogFile;
+use crate::disk::Timing;
 use crate::fatal;
 use brickyard_consensus::Persist;
 use brickyard_metadata::Catalog;
@@ -59,6 +61,7 @@ impl Writer {
         log: LogWriter<OsDisk>,
         copy: CatalogFile,
         reports: UnboundedSender<Report>,
+        timing: Arc<Timing>,
     ) -> std::io::Result<Self> {
         let (orders, given) = channel();
         let writing = Writing {
@@ -66,6 +69,7 @@ impl Writer {
             copy,
             copied_at: None,
             reports,
+            timing,
         };
         let thread = fatal::spawn("control-log".to_owned(), move || writing.run(&given))?;
         Ok(Self {
@@ -99,6 +103,8 @@ struct Writing {
     copy: CatalogFile,
     copied_at: Option<Instant>,
     reports: UnboundedSender<Report>,
+    /// How long entries take until they are stored.
+    timing: Arc<Timing>,
 }
 
 impl Writing {
@@ -112,6 +118,8 @@ impl Writing {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
+            let began = clock::now();
+            self.timing.begin(began);
             while let Some(order) = next {
                 match order {
                     Order::Persist(persist) => {
@@ -133,7 +141,9 @@ impl Writing {
                 let synced = self.log.sync();
                 self.expect(synced);
             }
+            self.timing.end();
             if let Some(number) = stored {
+                self.timing.add(clock::now() - began);
                 // Without the driver nobody wants to know.
                 drop(self.reports.send(Report::Stored(number)));
             }

@@ -1,8 +1,10 @@
 //! The control plane: who leads, this node's lease, its log, who is there.
 
-use super::page::{Labels, Page};
+use super::page::{Distribution, Labels, Page};
+use crate::clock;
 use crate::cluster::view::MembershipState;
 use crate::control::status::View;
+use crate::disk::Timing;
 use brickyard_metadata::Catalog;
 use brickyard_node::MemberView;
 use brickyard_routing::NodeId;
@@ -14,6 +16,7 @@ pub(super) fn control(page: &mut Page, view: &View, catalog: &Catalog) {
         "Other nodes that do not take this one's connections.",
         shown.refusals.len() as f64,
     );
+    log_disk(page, &shown.log_timing);
     let MembershipState::Member(member) = shown.membership else {
         return;
     };
@@ -109,6 +112,20 @@ fn log(page: &mut Page, member: &MemberView, catalog: &Catalog) {
         "brickyard_control_log_behind_entries",
         "Entries of the control log that a node has not stored; told by the leader alone.",
         behind.map(|(node, entries)| (node_label(*node), *entries as f64)),
+    );
+}
+
+fn log_disk(page: &mut Page, timing: &Timing) {
+    let (sum, buckets) = timing.snapshot();
+    page.histograms(
+        "brickyard_control_log_store_seconds",
+        "Time until entries of the control log are stored.",
+        [(Labels::new(), Distribution { sum, buckets })],
+    );
+    page.gauge(
+        "brickyard_control_log_oldest_order_seconds",
+        "For how long its disk has had what it is at; 0: nothing.",
+        timing.under_way(clock::now()).as_secs_f64(),
     );
 }
 
