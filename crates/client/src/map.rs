@@ -76,7 +76,7 @@ impl SlotMap {
                 let place = map.intern(&join(host, brick_port.unwrap_or(port)));
                 members.push(place);
                 let node_port = metadata_port(member, NODE_PORT);
-                if let Some(port) = node_port.or(brick_port.map(|_| port)) {
+                if let Some(port) = node_port.or_else(|| brick_port.map(|_| port)) {
                     map.note_node_port(place, join(host, port));
                 }
             }

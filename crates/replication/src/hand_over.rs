@@ -60,7 +60,7 @@ impl Adoption<'_> {
             }
             None => self.work.end_awaiting(self.it.slot),
         }
-        let yields = change.filter(|it| it.primary != me && it.backups.iter().any(|it| *it == me));
+        let yields = change.filter(|it| it.primary != me && it.backups.contains(&me));
         let is_primary = self.it.place.role == Role::Primary && self.it.place.view == group.view;
         if let Some(change) = yields.filter(|_| is_primary) {
             self.work
