@@ -22,7 +22,7 @@ use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::staging::Staging;
 use crate::stats::Stats;
-use crate::tables::{TableState, Tables};
+use crate::tables::{Partition, TableState, Tables};
 use crate::users::Users;
 use crate::watch::NegativeVersions;
 use brickyard_routing::{Location, Member};
@@ -133,6 +133,19 @@ impl Core {
             outside: parts.outside,
             bricks,
         }
+    }
+
+    /// Whether a partition of which the catalog says that this brick is the primary is in its hands.
+    pub(crate) fn has_in_hand(&self, partition: &Partition, writes: bool) -> bool {
+        let status = partition.status;
+        let may = if writes {
+            status.accepts_writes
+        } else {
+            status.serves_reads
+        };
+        // What was given up waits for nobody, and its outcome is not known all the same.
+        let is_known = partition.op <= partition.committed || !self.log.is_given_up(partition.id);
+        partition.is_primary() && may && is_known
     }
 
     /// When a request that begins now is given up.

@@ -147,18 +147,21 @@ impl Topology {
         self.nodes.iter().position(is_its)
     }
 
-    /// The ranges of which the node with that index is primary.
-    pub(crate) fn owned(&self, node: usize) -> impl Iterator<Item = &TopologyRange> {
-        self.ranges
-            .iter()
-            .filter(move |range| range.primary == node)
+    /// The slots of which the node with that index is primary, in as few ranges as can be, whoever has copies.
+    pub(crate) fn owned(&self, node: usize) -> Vec<SlotRange> {
+        let ranges = self.ranges.iter().filter(|range| range.primary == node);
+        let alone = ranges.map(|range| TopologyRange {
+            replicas: Vec::new(),
+            ..*range
+        });
+        joined(alone).into_iter().map(|range| range.slots).collect()
     }
 
     /// The nodes that hold a replica of something of `primary`'s, in the order of the nodes.
     pub(crate) fn replicas_of(&self, primary: usize) -> Vec<usize> {
         let holds = |node| {
-            self.owned(primary)
-                .any(|range| range.replicas.iter().any(|replica| replica.node == node))
+            let mut owned = self.ranges.iter().filter(|range| range.primary == primary);
+            owned.any(|range| range.replicas.iter().any(|replica| replica.node == node))
         };
         (0..self.nodes.len()).filter(|&node| holds(node)).collect()
     }

@@ -142,16 +142,17 @@ fn slots_node(
 }
 
 fn shards(reply: &mut Reply<'_>, topology: &Topology) {
-    let owns = |&node: &usize| topology.owned(node).next().is_some();
+    let owns = |&node: &usize| !topology.owned(node).is_empty();
     let primaries: Vec<usize> = (0..topology.nodes.len()).filter(owns).collect();
     reply.array(primaries.len());
     for primary in primaries {
         reply.map(2);
         reply.bulk(b"slots");
-        reply.array(2 * topology.owned(primary).count());
-        for range in topology.owned(primary) {
-            reply.integer(range.slots.begin.into());
-            reply.integer(range.slots.last().into());
+        let owned = topology.owned(primary);
+        reply.array(2 * owned.len());
+        for slots in owned {
+            reply.integer(slots.begin.into());
+            reply.integer(slots.last().into());
         }
         reply.bulk(b"nodes");
         let replicas = topology.replicas_of(primary);
@@ -201,9 +202,9 @@ fn node_line(topology: &Topology, index: usize, is_myself: bool) -> String {
         "{} {}:{}@{} {flag}{role} {primary} 0 0 {} connected",
         node.id, node.host, node.port, node.peer_port, topology.epoch
     );
-    for range in topology.owned(index) {
+    for slots in topology.owned(index) {
         line.push(' ');
-        line.push_str(&range.slots.to_string());
+        line.push_str(&slots.to_string());
     }
     line
 }
@@ -235,7 +236,7 @@ fn info_text(topology: &Topology) -> String {
     let assigned = topology.slots_assigned();
     let is_complete = assigned == u32::from(Slot::COUNT);
     let primaries = (0..topology.nodes.len())
-        .filter(|&node| topology.owned(node).next().is_some())
+        .filter(|&node| !topology.owned(node).is_empty())
         .count();
     let (state, nodes, epoch) = (
         if is_complete { "ok" } else { "fail" },

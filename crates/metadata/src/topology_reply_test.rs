@@ -183,6 +183,19 @@ fn port_of_a_brick_with_a_copy_is_told_with_each_range() {
 }
 
 #[test]
+fn slots_of_a_primary_are_one_range_whoever_has_copies() {
+    let mut topology = two();
+    topology.ranges = vec![
+        range(0, 10, 1, &[0]),
+        range(10, 8_192, 1, &[]),
+        range(8_192, 16_384, 2, &[]),
+    ];
+    let replies = TopologyReplies::new(&topology, 1, None);
+    assert_same(replies.nodes(Protocol::Resp2), redis!("two_nodes_resp2"));
+    assert_same(replies.shards(Protocol::Resp2), redis!("two_shards_resp2"));
+}
+
+#[test]
 fn replicas_are_those_that_follow() {
     let topology = two();
     let lines = |id: &str| replica_lines(&topology, id.as_bytes());

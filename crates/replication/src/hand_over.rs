@@ -16,24 +16,17 @@ use crate::frame::{Frame, FrameError, Reason};
 use crate::links::Links;
 use crate::member::Phase;
 use crate::own_log::OwnLog;
-use crate::partition::Partition;
+use crate::partition::{Awaited, Partition};
 use crate::ready::{Ready, Want};
 use crate::tick::Tick;
 use crate::view::Adoption;
 use crate::work::Work;
 use brickyard_routing::{Group, ViewChange};
-use brickyard_types::{Durability, Instant, PartitionId, View};
+use brickyard_types::{Durability, PartitionId, View};
 use std::time::Duration;
 
 /// How long a new primary waits for the former one's word.
 const PATIENCE: Duration = Duration::from_millis(100);
-
-/// A view that this brick is to accept as its primary, once the former one has sent all that it has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Awaited {
-    view: View,
-    since: Instant,
-}
 
 impl Adoption<'_> {
     /// The map says what is to become of the partition: whether this brick accepts, or waits for that, or is to say that it has

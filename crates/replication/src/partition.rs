@@ -1,6 +1,5 @@
 //! One partition on this brick: its place in the map, its log, and what it does as primary or as follower.
 
-use crate::hand_over::Awaited;
 use crate::log::Log;
 use crate::member::{Copy, Member, Phase};
 use crate::ready::{Action, Ready};
@@ -51,6 +50,13 @@ pub(crate) struct Place {
     pub(crate) is_handing_over: bool,
     /// It is to be split: its primary comes to rest.
     pub(crate) pending_split: Option<PendingSplit>,
+}
+
+/// A view that this brick is to accept as its primary, once the former one has sent all that it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Awaited {
+    pub(crate) view: View,
+    pub(crate) since: Instant,
 }
 
 /// A split that a primary was told of.

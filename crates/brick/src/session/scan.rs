@@ -12,7 +12,6 @@
 //! - A page has no key behind its cursor: the next one would return it again.
 
 use super::listing::{BULK_BYTES, is_there};
-use super::subrequest::is_shared;
 use super::transact::elements;
 use crate::core::Core;
 use crate::tables::TableState;
@@ -96,7 +95,7 @@ pub(super) fn page(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<
             continue;
         };
         // What this brick may not speak for waits until it may: the first one has been asked about.
-        if is_full(seen, bytes) || leaf > begin.leaf && !is_shared(core, partition, false) {
+        if is_full(seen, bytes) || leaf > begin.leaf && !core.has_in_hand(partition, false) {
             cursor = Some(Cursor::at(partitions.leaves()[leaf].prefix));
             break;
         }

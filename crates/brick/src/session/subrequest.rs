@@ -17,7 +17,7 @@ use crate::output::CommitDependency;
 use crate::random::Random;
 use crate::refusal::{error_line, too_few};
 use crate::request::UNBOUNDED;
-use crate::tables::{Partition, PendingClear, TableState};
+use crate::tables::{PendingClear, TableState};
 use crate::version::Version;
 use brickyard_command::request::ClusterCommand;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
@@ -168,26 +168,13 @@ pub(crate) fn subrequest_admission(
         let partition = core
             .table(*table)
             .and_then(|it| it.partitions.get(*leaf)?.as_ref());
-        partition.is_some_and(|it| is_shared(core, it, writes))
+        partition.is_some_and(|it| core.has_in_hand(it, writes))
     };
     if may_act && leaves.iter().all(is_well) {
         SubrequestAdmission::Serves
     } else {
         SubrequestAdmission::Waits
     }
-}
-
-/// Whether a partition of which the catalog says that this brick is the primary is in its hands.
-pub(super) fn is_shared(core: &Core, partition: &Partition, writes: bool) -> bool {
-    let status = partition.status;
-    let may = if writes {
-        status.accepts_writes
-    } else {
-        status.serves_reads
-    };
-    // What was given up waits for nobody, and its outcome is not known all the same.
-    let is_known = partition.op <= partition.committed || !core.log.is_given_up(partition.id);
-    partition.is_primary() && may && is_known
 }
 
 /// Clears every partition of tables that this brick has.

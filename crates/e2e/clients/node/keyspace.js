@@ -13,7 +13,9 @@ async function until(what, session, request, wanted) {
     const seen = JSON.stringify(await session.call(request));
     if (seen === JSON.stringify(wanted)) return;
     if (Date.now() - begin > PATIENCE_MS) throw new Error(`${what}: got ${seen}, wanted ${JSON.stringify(wanted)}`);
-    console.log(`again: ${what}`);
+    console.log(`again: ${what}: ${seen.slice(0, 60)}`);
+    // A client that nobody redirects goes on with the masters that it knew, until it is opened anew.
+    session.open();
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -25,7 +25,13 @@ function user() {
 class Session {
   constructor(seeds, options) {
     this.failures = 0;
-    this.client = new Cluster(seeds, { redisOptions: { ...tlsOptions(), ...user() }, ...options });
+    [this.seeds, this.options] = [seeds, options];
+    this.open();
+  }
+
+  open() {
+    this.client?.disconnect();
+    this.client = new Cluster(this.seeds, { redisOptions: { ...tlsOptions(), ...user() }, ...this.options });
     // Without a listener it complains about every lost connection by itself.
     this.client.on("error", () => {});
   }
