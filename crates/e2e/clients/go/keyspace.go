@@ -50,7 +50,7 @@ func scanned(ctx context.Context, client *redis.ClusterClient) (map[string]bool,
 	return seen, err
 }
 
-func makeRound(writer, reader *session, number int) {
+func makeRound(seeds []string, writer, reader *session, number int) {
 	names := map[string]bool{}
 	values := map[string]string{}
 	for at := 0; at < keyCount; at++ {
@@ -67,7 +67,10 @@ func makeRound(writer, reader *session, number int) {
 		if err != nil {
 			return 0, err
 		}
-		return size(ctx, client)
+		// It is counted by a client that knows today's masters.
+		fresh := newSession(seeds)
+		defer fresh.client.Close()
+		return size(ctx, fresh.client)
 	})
 	writer.call(func(ctx context.Context, client *redis.ClusterClient) error {
 		_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
@@ -96,7 +99,7 @@ func keyspace(seeds []string, stop string) {
 		if _, err := os.Stat(stop); err == nil {
 			break
 		}
-		makeRound(writer, reader, number)
+		makeRound(seeds, writer, reader, number)
 		fmt.Printf("round %d\n", number)
 		number++
 	}
