@@ -164,6 +164,22 @@ fn commands_on_a_new_table_wait_for_a_node_that_has_not_heard_of_it() {
 }
 
 #[test]
+fn commands_of_subcommands_reach_the_node_that_has_the_key() {
+    let mut cluster = Cluster::new(2, replicated(1));
+    let client = cluster.connect(0, Port::Node);
+    assert_eq!(cluster.call(client, "READONLY"), "+OK");
+    for key in ["k1", "k2", "k3", "k4", "k5", "k6"] {
+        assert_eq!(cluster.call(client, &format!("SET {key} word")), "+OK");
+        let encoding = cluster.call(client, &format!("OBJECT ENCODING {key}"));
+        assert_eq!(encoding, "$6 embstr", "{key}");
+        let usage = cluster.call(client, &format!("MEMORY USAGE {key}"));
+        assert!(usage.starts_with(':'), "{key}: {usage}");
+    }
+    let places = ["k1", "k2", "k3", "k4", "k5", "k6"].map(|key| cluster.places_of(key).0);
+    assert!(places.contains(&1), "one of them is at the other node");
+}
+
+#[test]
 fn transactions_and_expiry_work_through_any_node() {
     let mut cluster = Cluster::new(3, replicated(2));
     for host in 0..3 {

@@ -83,7 +83,7 @@ impl Adoption<'_> {
     pub(crate) fn end(&mut self) {
         leave(self.it, Reason::NotMember, self.links, self.ready);
         self.drop_members();
-        self.work.end_awaiting(self.it.slot);
+        self.work.end_hand_over(self.it.slot);
         self.it.cut(self.it.log.committed, self.ready);
         assert!(self.it.log.pending.is_empty(), "entries of what is gone");
     }

@@ -46,6 +46,12 @@ impl Work {
             && self.yielding.is_empty()
     }
 
+    /// A partition goes: its slot may be another's soon.
+    pub(crate) fn end_hand_over(&mut self, slot: u32) {
+        self.end_awaiting(slot);
+        self.yielding.retain(|(of, ..)| *of != slot);
+    }
+
     /// A partition is accepted, or not handed over after all.
     pub(crate) fn end_awaiting(&mut self, slot: u32) {
         self.awaiting.retain(|it| *it != slot);
