@@ -649,11 +649,11 @@ impl Brick {
         };
         self.core.stats().clients.held_back.add(1);
         self.clients[id].returned.stall(from);
-        let came_back = request.map(|request| CameBack::new(from, request, needed, self.core.now));
+        let came_back = request.map(|request| CameBack::new(from, request, needed));
         // What has not left yet would overtake it.
         let unsent = Exchange::new(&mut self.core, &mut self.remotes).take_unsent(client);
         for it in came_back.into_iter().chain(unsent) {
-            self.clients.put_back(id, it);
+            self.clients.put_back(id, it, self.core.now);
         }
         self.clients.look_at_room(id);
     }
@@ -666,7 +666,7 @@ impl Brick {
     }
 
     fn ask_again_of(&mut self, id: ConnectionId) {
-        let Some((client, taken, bricks)) = self.clients.take_returned(id) else {
+        let Some((client, taken, bricks)) = self.clients.take_returned(id, self.core.now) else {
             return;
         };
         for brick in bricks {
@@ -674,10 +674,7 @@ impl Brick {
         }
         // The rest of what came back comes behind these, which go as if it were not there.
         let rest = std::mem::take(&mut self.clients[id].returned);
-        let now = self.core.now;
-        for came_back in taken {
-            let from = came_back.from;
-            let request = came_back.into_request(now);
+        for (from, request) in taken {
             if !self.clients.reserve_again(&request) {
                 // Its part is asked for otherwise.
                 continue;

@@ -206,12 +206,11 @@ impl<'a> Exchange<'a> {
             request.is_some_and(|request| request.client == client)
         });
         let its: Vec<u64> = its.collect();
-        let now = self.core.now;
         let taken = its
             .into_iter()
             .filter_map(|number| self.take_remote(number));
         taken
-            .map(|(remote, request)| CameBack::new(remote.to, request, 0, now))
+            .map(|(remote, request)| CameBack::new(remote.to, request, 0))
             .collect()
     }
 

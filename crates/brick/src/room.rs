@@ -28,6 +28,7 @@ use crate::request::Request;
 use brickyard_routing::Member;
 use brickyard_types::Instant;
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 /// Room that a request reserves at least is one of so many parts of what a connection may have (`output_soft`): a pipeline of a
 /// thousand short replies fits into it, and a kibibyte is one of a mebibyte's.
@@ -94,25 +95,26 @@ pub(crate) struct CameBack {
     pub(crate) from: Member,
     /// The length of its reply; 0: not known.
     needed: usize,
-    since: Instant,
+    /// How long what came back had waited for the client when this did ([`ClientWait`]).
+    waited: Duration,
 }
 
 impl CameBack {
-    pub(crate) fn new(from: Member, request: Request, needed: usize, now: Instant) -> Self {
+    pub(crate) fn new(from: Member, request: Request, needed: usize) -> Self {
         let needed = needed.min(NEEDED_MAX);
         Self {
             request,
             from,
             needed,
-            since: now,
+            waited: Duration::ZERO,
         }
     }
 
-    /// The request, to be asked again. While it lay here it waited for its client, who has that time on top; what it waits for
-    /// bricks goes on counting.
-    pub(crate) fn into_request(self, now: Instant) -> Request {
+    /// The request, to be asked again. What it has waited for its client it has on top; what it waits for bricks goes on counting,
+    /// also for those that others of the client's requests are with.
+    pub(crate) fn into_request(self, wait: &ClientWait) -> Request {
         let mut request = self.request;
-        request.deadline = request.deadline + (now - self.since);
+        request.deadline = request.deadline + (wait.total - self.waited);
         request
     }
 
@@ -128,6 +130,28 @@ impl CameBack {
             // Beside values there are lines, and until it is asked again it may grow.
             needed => needed + needed / 8 + SHORT,
         }
+    }
+}
+
+/// How long what came back of a connection has waited for nothing but its client: no brick had a request of it.
+#[derive(Debug, Default)]
+pub(crate) struct ClientWait {
+    total: Duration,
+    /// A brick has had a request of it until then.
+    since: Instant,
+}
+
+impl ClientWait {
+    /// A brick has answered a request, or sent it back.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// What came back is asked again.
+    pub(crate) fn end(&mut self, now: Instant) {
+        self.total += now - self.since;
+        self.since = now;
     }
 }
 
@@ -163,7 +187,8 @@ impl Returned {
     }
 
     /// A request waits, where it belongs.
-    pub(crate) fn put(&mut self, came_back: CameBack) {
+    pub(crate) fn put(&mut self, mut came_back: CameBack, wait: &ClientWait) {
+        came_back.waited = wait.total;
         self.bytes += came_back.request.bytes();
         let place = came_back.place();
         // Nearly always the last: they come back in their order.

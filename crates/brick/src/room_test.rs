@@ -206,13 +206,26 @@ fn request_that_came_back_waits_for_bricks_no_longer_than_others() {
         part: 0,
     };
     let origin = Origin { member, token };
-    let asked_again = |at| {
+    // Another of its client's requests is with a brick until `busy`.
+    let asked_again = |busy, at| {
         let get = lookup(b"get").unwrap();
         let work = Work::Command(get, ["get", "key"].iter().collect());
         let request = Request::new(origin, TableId(4), Protocol::Resp2, work, Instant(50));
-        let came_back = CameBack::new(member, request, 0, Instant(40));
-        came_back.into_request(Instant(at)).deadline
+        let (mut returned, mut wait) = (Returned::default(), ClientWait::default());
+        wait.begin(Instant(20));
+        wait.end(Instant(30));
+        wait.begin(Instant(40));
+        returned.put(CameBack::new(member, request, 0), &wait);
+        wait.begin(Instant(busy));
+        wait.end(Instant(at));
+        let came_back = returned.take(1 << 20, 1).remove(0);
+        came_back.into_request(&wait).deadline
     };
-    assert_eq!(asked_again(40), Instant(50), "its client had room");
-    assert_eq!(asked_again(1_040), Instant(1_050), "its client had none");
+    assert_eq!(asked_again(40, 40), Instant(50), "its client had room");
+    let none = asked_again(40, 1_040);
+    assert_eq!(none, Instant(1_050), "its client had none");
+    let behind = asked_again(1_040, 1_040);
+    assert_eq!(behind, Instant(50), "it waited for another's brick");
+    let both = asked_again(540, 1_040);
+    assert_eq!(both, Instant(550), "for the brick, then for the client");
 }

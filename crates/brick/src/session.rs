@@ -320,7 +320,10 @@ impl Brick {
 
     /// A part of a reply is there.
     pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, dependency: CommitDependency) {
-        let Some(mut whole) = self.clients.take_part(token, bytes, dependency) else {
+        let Some(mut whole) = self
+            .clients
+            .take_part(token, bytes, dependency, self.core.now)
+        else {
             return;
         };
         whole.bytes = self.on_gathered(token, whole.join, whole.bytes);

@@ -10,6 +10,7 @@ use crate::request::Token;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use brickyard_command::{CommandId, ErrorReply, Spec};
+use brickyard_types::Instant;
 use brickyard_wire::Reply;
 
 /// A reply of which all parts are there.
@@ -127,8 +128,10 @@ impl Clients {
         token: Token,
         bytes: Vec<u8>,
         dependency: CommitDependency,
+        now: Instant,
     ) -> Option<Whole> {
         let connection = self.named_mut(token)?;
+        connection.client_wait.begin(now);
         connection.reply_lengths.note(bytes.len());
         let changed = connection.gathers.change(token.placeholder, |gather| {
             let whole = gather.on_part(token.part, bytes, dependency)?;

@@ -9,6 +9,7 @@ use crate::gather::Gather;
 use crate::request::{Request, Token};
 use crate::room::{CameBack, PARTS_FEW, SHORT};
 use brickyard_routing::Member;
+use brickyard_types::Instant;
 use std::collections::BTreeSet;
 
 impl Connection {
@@ -66,14 +67,15 @@ impl Clients {
     }
 
     /// A request came back; it reserves nothing while it waits.
-    pub(crate) fn put_back(&mut self, id: ConnectionId, came_back: CameBack) {
+    pub(crate) fn put_back(&mut self, id: ConnectionId, came_back: CameBack, now: Instant) {
         let token = came_back.request.origin.token;
         let connection = &mut self[id];
         let is_wanted = connection
             .gathers
             .change(token.placeholder, |it| it.reserve(token.part, 0));
+        connection.client_wait.begin(now);
         if is_wanted == Some(true) {
-            connection.returned.put(came_back);
+            connection.returned.put(came_back, &connection.client_wait);
         }
     }
 
@@ -104,18 +106,24 @@ impl Clients {
         !self.roomy.is_empty()
     }
 
-    /// What of a connection is asked again now, and the bricks that are to go on before; with the client's number.
+    /// What of a connection is asked again now, with whom it was, and the bricks that are to go on before; with the client's number.
     pub(crate) fn take_returned(
         &mut self,
         id: ConnectionId,
-    ) -> Option<(u64, Vec<CameBack>, BTreeSet<Member>)> {
+        now: Instant,
+    ) -> Option<(u64, Vec<(Member, Request)>, BTreeSet<Member>)> {
         let connection = self.get_mut(id).filter(|it| it.may_ask_again())?;
         let lengths = connection.reply_lengths;
         let usual = lengths.room(false);
         let free = lengths
             .output_soft()
             .saturating_sub(connection.replies_len());
+        connection.client_wait.end(now);
         let taken = connection.returned.take(free, usual);
+        let taken = taken
+            .into_iter()
+            .map(|it| (it.from, it.into_request(&connection.client_wait)))
+            .collect();
         Some((connection.client, taken, connection.returned.take_bricks()))
     }
 }
