@@ -6,7 +6,7 @@ use crate::gather::{Gather, Holding};
 use crate::input::Input;
 use crate::output::{Lost, Output, PlaceholderId};
 use crate::quota::Seat;
-use crate::room::{ClientWait, ReplyLengths, Returned};
+use crate::room::{ReplyLengths, Returned};
 use crate::shared::Shared;
 use crate::transaction::Multi;
 use crate::users::Rights;
@@ -144,7 +144,6 @@ pub(crate) struct Connection {
     pub(crate) gathers: Gathers,
     /// For what of it there was no room.
     pub(crate) returned: Returned,
-    pub(crate) client_wait: ClientWait,
     pub(crate) reply_lengths: ReplyLengths,
     pub(crate) session: Session,
     pub(crate) blocked: Option<Blocked>,
@@ -182,7 +181,6 @@ impl Connection {
             output: Output::default(),
             gathers: Gathers::default(),
             returned: Returned::default(),
-            client_wait: ClientWait::default(),
             reply_lengths: ReplyLengths::new(shared.settings.output_soft()),
             session: Session {
                 user: None,

@@ -673,8 +673,8 @@ impl Brick {
             self.resume_at(brick, client);
         }
         // The rest of what came back comes behind these, which go as if it were not there.
-        let rest = std::mem::take(&mut self.clients[id].returned);
-        for (from, request) in taken {
+        let rest = self.clients[id].returned.set_apart();
+        for CameBack { request, from, .. } in taken {
             if !self.clients.reserve_again(&request) {
                 // Its part is asked for otherwise.
                 continue;

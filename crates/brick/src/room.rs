@@ -110,14 +110,6 @@ impl CameBack {
         }
     }
 
-    /// The request, to be asked again. What it has waited for its client it has on top; what it waits for bricks goes on counting,
-    /// also for those that others of the client's requests are with.
-    pub(crate) fn into_request(self, wait: &ClientWait) -> Request {
-        let mut request = self.request;
-        request.deadline = request.deadline + (wait.total - self.waited);
-        request
-    }
-
     fn place(&self) -> (PlaceholderId, u32) {
         let token = self.request.origin.token;
         (token.placeholder, token.part)
@@ -162,6 +154,7 @@ pub(crate) struct Returned {
     requests: VecDeque<CameBack>,
     bricks: BTreeSet<Member>,
     bytes: usize,
+    pub(crate) wait: ClientWait,
 }
 
 impl Returned {
@@ -187,8 +180,8 @@ impl Returned {
     }
 
     /// A request waits, where it belongs.
-    pub(crate) fn put(&mut self, mut came_back: CameBack, wait: &ClientWait) {
-        came_back.waited = wait.total;
+    pub(crate) fn put(&mut self, mut came_back: CameBack) {
+        came_back.waited = self.wait.total;
         self.bytes += came_back.request.bytes();
         let place = came_back.place();
         // Nearly always the last: they come back in their order.
@@ -200,6 +193,16 @@ impl Returned {
             "{place:?} comes back before {next:?}"
         );
         self.requests.insert(at, came_back);
+    }
+
+    /// Sets apart what waits, as if it were not there.
+    pub(crate) fn set_apart(&mut self) -> Self {
+        Self {
+            requests: std::mem::take(&mut self.requests),
+            bricks: std::mem::take(&mut self.bricks),
+            bytes: std::mem::take(&mut self.bytes),
+            wait: ClientWait::default(),
+        }
     }
 
     /// What was set apart waits on, behind what has come back meanwhile.
@@ -221,7 +224,8 @@ impl Returned {
     }
 
     /// What of it is asked again now, in order, each with its room: all parts of the first, and of what follows as much as
-    /// fits into `free` bytes.
+    /// fits into `free` bytes. What one has waited for its client it has on top of its deadline; what it waits for bricks goes on
+    /// counting, also for those that others of the client's requests are with.
     pub(crate) fn take(&mut self, free: usize, usual: usize) -> Vec<CameBack> {
         let first = self.first();
         let mut taken = Vec::new();
@@ -237,6 +241,7 @@ impl Returned {
                 assert!(self.bytes >= bytes, "{bytes} of {}", self.bytes);
                 self.bytes -= bytes;
                 next.request.room = room;
+                next.request.deadline = next.request.deadline + (self.wait.total - next.waited);
                 taken.push(next);
             }
         }

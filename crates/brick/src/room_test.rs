@@ -211,15 +211,14 @@ fn request_that_came_back_waits_for_bricks_no_longer_than_others() {
         let get = lookup(b"get").unwrap();
         let work = Work::Command(get, ["get", "key"].iter().collect());
         let request = Request::new(origin, TableId(4), Protocol::Resp2, work, Instant(50));
-        let (mut returned, mut wait) = (Returned::default(), ClientWait::default());
-        wait.begin(Instant(20));
-        wait.end(Instant(30));
-        wait.begin(Instant(40));
-        returned.put(CameBack::new(member, request, 0), &wait);
-        wait.begin(Instant(busy));
-        wait.end(Instant(at));
-        let came_back = returned.take(1 << 20, 1).remove(0);
-        came_back.into_request(&wait).deadline
+        let mut returned = Returned::default();
+        returned.wait.begin(Instant(20));
+        returned.wait.end(Instant(30));
+        returned.wait.begin(Instant(40));
+        returned.put(CameBack::new(member, request, 0));
+        returned.wait.begin(Instant(busy));
+        returned.wait.end(Instant(at));
+        returned.take(1 << 20, 1).remove(0).request.deadline
     };
     assert_eq!(asked_again(40, 40), Instant(50), "its client had room");
     let none = asked_again(40, 1_040);

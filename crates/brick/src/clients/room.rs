@@ -73,9 +73,9 @@ impl Clients {
         let is_wanted = connection
             .gathers
             .change(token.placeholder, |it| it.reserve(token.part, 0));
-        connection.client_wait.begin(now);
+        connection.returned.wait.begin(now);
         if is_wanted == Some(true) {
-            connection.returned.put(came_back, &connection.client_wait);
+            connection.returned.put(came_back);
         }
     }
 
@@ -106,24 +106,20 @@ impl Clients {
         !self.roomy.is_empty()
     }
 
-    /// What of a connection is asked again now, with whom it was, and the bricks that are to go on before; with the client's number.
+    /// What of a connection is asked again now, and the bricks that are to go on before; with the client's number.
     pub(crate) fn take_returned(
         &mut self,
         id: ConnectionId,
         now: Instant,
-    ) -> Option<(u64, Vec<(Member, Request)>, BTreeSet<Member>)> {
+    ) -> Option<(u64, Vec<CameBack>, BTreeSet<Member>)> {
         let connection = self.get_mut(id).filter(|it| it.may_ask_again())?;
         let lengths = connection.reply_lengths;
         let usual = lengths.room(false);
         let free = lengths
             .output_soft()
             .saturating_sub(connection.replies_len());
-        connection.client_wait.end(now);
+        connection.returned.wait.end(now);
         let taken = connection.returned.take(free, usual);
-        let taken = taken
-            .into_iter()
-            .map(|it| (it.from, it.into_request(&connection.client_wait)))
-            .collect();
         Some((connection.client, taken, connection.returned.take_bricks()))
     }
 }
