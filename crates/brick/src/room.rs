@@ -95,7 +95,7 @@ pub(crate) struct CameBack {
     pub(crate) from: Member,
     /// The length of its reply; 0: not known.
     needed: usize,
-    /// How long what came back had waited for the client when this did ([`ClientWait`]).
+    /// How long what came back before had waited for the client when this did ([`ClientWait`]).
     waited: Duration,
 }
 
@@ -127,24 +127,10 @@ impl CameBack {
 
 /// How long what came back of a connection has waited for nothing but its client: no brick had a request of it.
 #[derive(Debug, Default)]
-pub(crate) struct ClientWait {
+struct ClientWait {
     total: Duration,
     /// A brick has had a request of it until then.
     since: Instant,
-}
-
-impl ClientWait {
-    /// A brick has answered a request, or sent it back.
-    #[inline]
-    pub(crate) fn begin(&mut self, now: Instant) {
-        self.since = now;
-    }
-
-    /// What came back is asked again.
-    pub(crate) fn end(&mut self, now: Instant) {
-        self.total += now - self.since;
-        self.since = now;
-    }
 }
 
 /// Requests of one connection for whose replies there was no room, and where the client is stalled.
@@ -154,7 +140,7 @@ pub(crate) struct Returned {
     requests: VecDeque<CameBack>,
     bricks: BTreeSet<Member>,
     bytes: usize,
-    pub(crate) wait: ClientWait,
+    wait: ClientWait,
 }
 
 impl Returned {
@@ -179,6 +165,12 @@ impl Returned {
         self.bricks.insert(at);
     }
 
+    /// A brick has answered a request of the connection, or sent it back: what waits may wait for the client from now on.
+    #[inline]
+    pub(crate) fn note_brick(&mut self, now: Instant) {
+        self.wait.since = now;
+    }
+
     /// A request waits, where it belongs.
     pub(crate) fn put(&mut self, mut came_back: CameBack) {
         came_back.waited = self.wait.total;
@@ -195,7 +187,7 @@ impl Returned {
         self.requests.insert(at, came_back);
     }
 
-    /// Sets apart what waits, as if it were not there.
+    /// Sets apart what waits; how long others have waited for the client stays known.
     pub(crate) fn set_apart(&mut self) -> Self {
         Self {
             requests: std::mem::take(&mut self.requests),
@@ -226,7 +218,9 @@ impl Returned {
     /// What of it is asked again now, in order, each with its room: all parts of the first, and of what follows as much as
     /// fits into `free` bytes. What one has waited for its client it has on top of its deadline; what it waits for bricks goes on
     /// counting, also for those that others of the client's requests are with.
-    pub(crate) fn take(&mut self, free: usize, usual: usize) -> Vec<CameBack> {
+    pub(crate) fn take(&mut self, free: usize, usual: usize, now: Instant) -> Vec<CameBack> {
+        self.wait.total += now - self.wait.since;
+        self.wait.since = now;
         let first = self.first();
         let mut taken = Vec::new();
         let mut used = 0_usize;

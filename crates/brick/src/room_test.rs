@@ -212,13 +212,14 @@ fn request_that_came_back_waits_for_bricks_no_longer_than_others() {
         let work = Work::Command(get, ["get", "key"].iter().collect());
         let request = Request::new(origin, TableId(4), Protocol::Resp2, work, Instant(50));
         let mut returned = Returned::default();
-        returned.wait.begin(Instant(20));
-        returned.wait.end(Instant(30));
-        returned.wait.begin(Instant(40));
+        // Others have waited for the client before.
+        returned.note_brick(Instant(20));
+        assert!(returned.take(0, 1, Instant(30)).is_empty());
+        returned.note_brick(Instant(40));
         returned.put(CameBack::new(member, request, 0));
-        returned.wait.begin(Instant(busy));
-        returned.wait.end(Instant(at));
-        returned.take(1 << 20, 1).remove(0).request.deadline
+        returned.note_brick(Instant(busy));
+        let taken = returned.take(1 << 20, 1, Instant(at));
+        taken[0].request.deadline
     };
     assert_eq!(asked_again(40, 40), Instant(50), "its client had room");
     let none = asked_again(40, 1_040);
@@ -227,4 +228,34 @@ fn request_that_came_back_waits_for_bricks_no_longer_than_others() {
     assert_eq!(behind, Instant(50), "it waited for another's brick");
     let both = asked_again(540, 1_040);
     assert_eq!(both, Instant(550), "for the brick, then for the client");
+}
+
+/// Parts of one reply: one comes back for want of room, one waits at its brick for three seconds, and then the first waits there.
+#[test]
+fn part_that_came_back_has_no_time_on_top_for_what_another_waits_at_a_brick() {
+    let mut node = Node::new(3, harness::with(Durability::Log));
+    let client = node.connect(0, Port::Node);
+    let others = [1, 2].map(|brick| node.connect(brick, Port::Brick));
+    let mut key_of = |other, len: usize| {
+        let mut names = (0..).map(|number: usize| format!("{number:k<len$}"));
+        let found = names.find(|name| node.call(other, &format!("SET {name} v")) == "+OK");
+        found.unwrap()
+    };
+    // The first name alone is longer than the room of a reply.
+    let (first, second) = (key_of(others[0], USUAL), key_of(others[1], 10));
+    node.logs[2].is_held = true;
+    node.send(others[1], &format!("SET {second} new"));
+    assert_eq!(node.call(client, "KEYS *"), "");
+    assert_eq!(node.bricks[0].core.stats().clients.held_back.value(), 1);
+    node.advance(Duration::from_secs(3));
+    node.logs[1].is_held = true;
+    node.send(others[0], &format!("SET {first} new"));
+    node.append(2);
+    node.settle();
+    assert_eq!(node.receive(others[1]), "+OK");
+    node.advance(Duration::from_millis(1_900));
+    assert_eq!(node.receive(client), "");
+    node.advance(Duration::from_millis(200));
+    let told = node.receive(client);
+    assert!(told.starts_with("-CLUSTERDOWN what was written"), "{told}");
 }

@@ -131,7 +131,7 @@ impl Clients {
         now: Instant,
     ) -> Option<Whole> {
         let connection = self.named_mut(token)?;
-        connection.returned.wait.begin(now);
+        connection.returned.note_brick(now);
         connection.reply_lengths.note(bytes.len());
         let changed = connection.gathers.change(token.placeholder, |gather| {
             let whole = gather.on_part(token.part, bytes, dependency)?;

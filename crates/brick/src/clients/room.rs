@@ -73,7 +73,7 @@ impl Clients {
         let is_wanted = connection
             .gathers
             .change(token.placeholder, |it| it.reserve(token.part, 0));
-        connection.returned.wait.begin(now);
+        connection.returned.note_brick(now);
         if is_wanted == Some(true) {
             connection.returned.put(came_back);
         }
@@ -118,8 +118,7 @@ impl Clients {
         let free = lengths
             .output_soft()
             .saturating_sub(connection.replies_len());
-        connection.returned.wait.end(now);
-        let taken = connection.returned.take(free, usual);
+        let taken = connection.returned.take(free, usual, now);
         Some((connection.client, taken, connection.returned.take_bricks()))
     }
 }
