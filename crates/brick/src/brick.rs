@@ -309,6 +309,13 @@ impl Brick {
         self.core.replicas.wake();
     }
 
+    /// Memory that its tables take: records, indexes, and space that is not used again yet.
+    #[must_use]
+    pub fn table_bytes(&self) -> u64 {
+        let tables = self.core.tables.iter();
+        tables.map(|state| state.table.memory_used() as u64).sum()
+    }
+
     /// Who dialed the stream.
     #[must_use]
     pub fn peer_direction(&self, link: LinkId) -> Option<Direction> {

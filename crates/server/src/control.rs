@@ -52,6 +52,7 @@ use brickyard_node::{ChangeOrigin, ToBrick};
 use brickyard_tls::rustls::ServerConfig;
 use copies::Copies;
 use housekeeping::{Housekeeping, Shown};
+pub(crate) use http_listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
 use http_listener::HttpListener;
 use shutdown::Stop;
 use std::cell::RefCell;

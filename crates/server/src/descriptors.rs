@@ -1,12 +1,13 @@
 //! File descriptors: how many there may be, and what to do when they run out.
 
+use crate::control::HTTP_CONNECTIONS_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors that a brick needs besides its clients: poll, waker, listener, segments, idle work.
 const PER_BRICK: u64 = 128;
 
-/// Descriptors of the node itself: standard streams, HTTP, the lock, other nodes, spare ones.
-const PER_NODE: u64 = 128;
+/// Descriptors of the node itself: HTTP; standard streams, the lock, other nodes, spare ones.
+const PER_NODE: u64 = HTTP_CONNECTIONS_MAX as u64 + 80;
 
 /// Raises the process's bound to what `maxclients` needs, and returns how many clients fit.
 pub(crate) fn reserve(maxclients: u32, bricks: u32) -> u32 {

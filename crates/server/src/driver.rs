@@ -45,7 +45,7 @@ pub(crate) fn run(brick: Brick, request_bytes_max: usize, mut io: LoopIo) -> std
         wait(&mut io, &mut events, timeout)?;
         io.take_edges(&events);
         this.turn(&mut io);
-        huge_pages.on_turn();
+        huge_pages.on_turn(|| this.brick().table_bytes());
     }
     Ok(())
 }

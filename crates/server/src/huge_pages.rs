@@ -1,10 +1,11 @@
-//! Huge pages, for a process that is large enough for them.
+//! Huge pages, for a process whose tables are large enough for them.
 //!
 //! In:  the start of the program, how much a node's logs hold, turns of its loops. Out: the process's setting, once off and once on.
 //!
 //! The allocator asks for huge pages wherever it can, and a dozen threads that touch a little here and there make each
-//! touch 2 MiB resident: an empty node had 53 MB, of which it used 22. A table of a million keys is looked up a fifth faster with them.
-//! So a node is without until it is large.
+//! touch 2 MiB resident: an empty node had 53 MB, of which it used 22, and one that had served 1 MB of keys for an hour 137. A table
+//! of a million keys is looked up a fifth faster with them. So a node is without until its tables are large: buffers of clients,
+//! however many, do not count.
 //!
 //! A system that refuses is left as it is, and so is a process for which somebody else has refused them (`MIMALLOC_ALLOW_THP=0`,
 //! a service manager): it never has them.
@@ -12,10 +13,13 @@
 use rustix::thread::{disable_transparent_huge_pages, transparent_huge_pages_are_disabled};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A process that has more than that resident, besides its files, is large.
-const LARGE: u64 = 32 << 20;
+/// A brick whose tables have more than that makes its process large.
+const LARGE: u64 = 16 << 20;
 
-/// A loop looks so rarely: reading what is resident takes two microseconds, and a turn adds some hundred kilobytes at most.
+/// So do logs of more than that before they are read. Much of a log may be dead.
+const LARGE_LOGS: u64 = 128 << 20;
+
+/// A loop looks so rarely: a turn adds some hundred kilobytes at most.
 const TURNS: u32 = 32;
 
 /// The process is without them because of [`spare`].
@@ -50,7 +54,7 @@ pub(crate) fn expect(mut files: impl Iterator<Item = u64>) {
     let mut bytes = 0;
     let is_large = files.any(|file| {
         bytes += file;
-        bytes > LARGE
+        bytes > LARGE_LOGS
     });
     if is_large {
         allow();
@@ -58,27 +62,18 @@ pub(crate) fn expect(mut files: impl Iterator<Item = u64>) {
 }
 
 impl HugePages {
-    /// Gives the process huge pages if it has become large.
-    pub(crate) fn on_turn(&mut self) {
+    /// Gives the process huge pages if the tables of a brick have become large.
+    pub(crate) fn on_turn(&mut self, table_bytes: impl FnOnce() -> u64) {
         if self.is_on {
             return;
         }
         self.turns += 1;
         if self.turns == TURNS {
             self.turns = 0;
-            if own_bytes().is_none_or(|bytes| bytes > LARGE) {
+            if table_bytes() > LARGE {
                 self.is_on = true;
                 allow();
             }
         }
     }
-}
-
-/// What the process has in memory besides its files, where the system says so.
-fn own_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let mut pages = statm.split_ascii_whitespace().skip(1);
-    let mut next = || pages.next()?.parse::<u64>().ok();
-    let (resident, of_files) = (next()?, next()?);
-    Some(resident.saturating_sub(of_files) * rustix::param::page_size() as u64)
 }

@@ -3,8 +3,9 @@
 //! The endpoints ask for no password, and every connection takes a descriptor that a client could
 //! have had. So there are few, and one that asks nothing is closed.
 //!
-//! Invariant: whoever comes is taken. Where all places are, the connection makes room that was answered longest ago: people who ask
-//! nothing, however many, keep nobody's question from being answered.
+//! Invariant: whoever comes is taken. Where all places are, the connection makes room that was answered longest ago, of those that
+//! have had time to ask: people who ask nothing, however many, keep nobody's question from being answered. Who comes while
+//! all have just come waits in the kernel's queue.
 
 use crate::tls::Current;
 use brickyard_tls::rustls::ServerConfig;
@@ -18,12 +19,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
 
 /// Connections at a time. `descriptors` reserves for them.
-const CONNECTIONS_MAX: usize = 48;
+pub(crate) const CONNECTIONS_MAX: usize = 256;
+
+/// How long each connection has to shake hands and ask, whoever else comes. Bounds how many are taken: 2,560 a second.
+const STAY_MIN: Duration = Duration::from_millis(100);
 
 /// How long a connection may take to ask something, since it came or was answered. Longer than the usual scrape interval.
 const IDLE_MAX: Duration = Duration::from_secs(60);
@@ -47,6 +51,11 @@ impl HttpListener {
             places: Arc::default(),
         }
     }
+
+    /// See [`Places::full_until`].
+    fn full_until(&self) -> Option<Instant> {
+        locked(&self.places).full_until(Instant::now())
+    }
 }
 
 impl axum::serve::Listener for HttpListener {
@@ -55,6 +64,9 @@ impl axum::serve::Listener for HttpListener {
 
     async fn accept(&mut self) -> (HttpStream, SocketAddr) {
         loop {
+            while let Some(at) = self.full_until() {
+                sleep_until(at).await;
+            }
             match self.listener.accept().await {
                 Ok((stream, peer)) => {
                     let idle = Box::pin(sleep(IDLE_MAX));
@@ -69,7 +81,7 @@ impl axum::serve::Listener for HttpListener {
                         HttpStream {
                             socket,
                             idle,
-                            place: Place::take(&self.places),
+                            place: Place::take(&self.places, Instant::now()),
                         },
                         peer,
                     );
@@ -91,17 +103,43 @@ impl axum::serve::Listener for HttpListener {
 #[derive(Debug, Default)]
 struct Places {
     next: u64,
-    /// Dropping one tells its connection to end.
-    taken: BTreeMap<u64, oneshot::Sender<()>>,
+    taken: BTreeMap<u64, Taken>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    /// When its connection came, however often it was answered since: nobody keeps a place by asking.
+    since: Instant,
+    /// Dropped, it tells the connection to end.
+    _connection: oneshot::Sender<()>,
 }
 
 impl Places {
     /// Puts one behind all others.
-    fn insert(&mut self, connection: oneshot::Sender<()>) -> u64 {
+    fn insert(&mut self, taken: Taken) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.taken.insert(number, connection);
+        self.taken.insert(number, taken);
         number
+    }
+
+    /// Until when nobody can be taken, if so: all places are, and each by somebody who has just come.
+    fn full_until(&self, now: Instant) -> Option<Instant> {
+        if self.taken.len() < CONNECTIONS_MAX {
+            return None;
+        }
+        let first = self.taken.values().map(|it| it.since + STAY_MIN).min();
+        first.filter(|at| *at > now)
+    }
+
+    /// Lets the one go that was answered longest ago, of those that have had their time; the first one, where none has.
+    fn make_room(&mut self, now: Instant) {
+        let mut numbers = self.taken.iter();
+        let old = numbers.find(|(_, it)| it.since + STAY_MIN <= now);
+        let first = old.or_else(|| self.taken.first_key_value());
+        if let Some(number) = first.map(|(number, _)| *number) {
+            self.taken.remove(&number);
+        }
     }
 }
 
@@ -115,14 +153,17 @@ struct Place {
 }
 
 impl Place {
-    fn take(places: &Arc<Mutex<Places>>) -> Self {
+    fn take(places: &Arc<Mutex<Places>>, now: Instant) -> Self {
         let (connection, is_taken_away) = oneshot::channel();
         let mut all = locked(places);
         if all.taken.len() >= CONNECTIONS_MAX {
-            all.taken.pop_first();
+            all.make_room(now);
         }
         Self {
-            number: all.insert(connection),
+            number: all.insert(Taken {
+                since: now,
+                _connection: connection,
+            }),
             places: Arc::clone(places),
             is_taken_away,
         }
@@ -245,16 +286,21 @@ impl AsyncWrite for HttpStream {
 mod http_listener_test {
     use super::*;
 
+    fn fill(places: &Arc<Mutex<Places>>, now: Instant) -> Vec<Place> {
+        let all = 0..CONNECTIONS_MAX;
+        all.map(|_| Place::take(places, now)).collect()
+    }
+
     fn is_taken_away(place: &mut Place) -> bool {
         place.is_taken_away.try_recv() != Err(oneshot::error::TryRecvError::Empty)
     }
 
     #[test]
     fn whoever_was_answered_longest_ago_makes_room() {
-        let places = Arc::default();
-        let mut taken: Vec<Place> = (0..CONNECTIONS_MAX).map(|_| Place::take(&places)).collect();
+        let (places, start) = (Arc::default(), Instant::now());
+        let mut taken: Vec<Place> = fill(&places, start);
         taken[0].on_answered();
-        let mut late = Place::take(&places);
+        let mut late = Place::take(&places, start + STAY_MIN);
         let gone: Vec<bool> = taken.iter_mut().map(is_taken_away).collect();
         let gone = gone.iter().enumerate().filter(|(_, is_gone)| **is_gone);
         let gone: Vec<usize> = gone.map(|(at, _)| at).collect();
@@ -263,11 +309,34 @@ mod http_listener_test {
     }
 
     #[test]
-    fn place_that_was_given_back_is_taken_without_anybody_making_room() {
-        let places = Arc::default();
-        let mut taken: Vec<Place> = (0..CONNECTIONS_MAX).map(|_| Place::take(&places)).collect();
+    fn everybody_has_time_to_ask_and_no_one_keeps_a_place_by_asking() {
+        let (places, start) = (Arc::default(), Instant::now());
+        let mut taken: Vec<Place> = fill(&places, start);
+        let at = |milliseconds| start + Duration::from_millis(milliseconds);
+        assert_eq!(locked(&places).full_until(at(99)), Some(at(100)));
+        for place in &mut taken {
+            place.on_answered();
+        }
+        assert_eq!(locked(&places).full_until(at(99)), Some(at(100)));
+        assert_eq!(locked(&places).full_until(at(100)), None);
+        // One that has just come stays, though others were answered later.
         taken.pop();
-        let _late = Place::take(&places);
+        let mut fresh = Place::take(&places, at(100));
+        for place in &mut taken {
+            place.on_answered();
+        }
+        let _late = Place::take(&places, at(101));
+        assert!(!is_taken_away(&mut fresh));
+        assert!(is_taken_away(&mut taken[0]));
+    }
+
+    #[test]
+    fn place_that_was_given_back_is_taken_without_anybody_making_room() {
+        let (places, start) = (Arc::default(), Instant::now());
+        let mut taken: Vec<Place> = fill(&places, start);
+        taken.pop();
+        assert_eq!(locked(&places).full_until(start), None);
+        let _late = Place::take(&places, start);
         assert!(!taken.iter_mut().any(is_taken_away));
     }
 }

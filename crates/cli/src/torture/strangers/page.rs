@@ -60,7 +60,7 @@ pub(super) fn page(plan: &Plan, result: &StrangersResult) -> String {
     let _ = writeln!(
         out,
         "A connection that does not come to speak is closed after a time ({}), and earlier where many are there: of those that have not said \
-         who they are the port for nodes has 256 and HTTP 48 connections, clients' ports a quarter of `maxclients`' handshakes, and one more makes the oldest go. Whoever shows a client's \
+         who they are the port for nodes and HTTP have 256 connections each, clients' ports a quarter of `maxclients`' handshakes, and one more makes the oldest go. Whoever shows a client's \
          certificate is a client that has yet to sign in: it may stay, as pools do, and counts for `maxclients`; `idle_timeout` bounds that.",
         seconds.join(", ")
     );
