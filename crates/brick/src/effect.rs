@@ -89,6 +89,8 @@ pub enum SetRule {
 pub enum ControlRequest {
     /// Change the catalog: persist it, pass it to every brick, answer when all have it.
     Change(Change),
+    /// Answer when every brick acts by all changes of the catalog that were acknowledged by now, at whichever node.
+    CatchUp,
     /// Check a password; slow on purpose, so not on a brick's loop.
     Authenticate {
         /// The user's name.
@@ -172,6 +174,8 @@ pub enum ControlRequest {
 pub enum ControlReply {
     /// The catalog was changed; every brick has the new one.
     Changed(Applied),
+    /// Every brick acts by all changes that had been acknowledged when this was asked for.
+    CaughtUp,
     /// The catalog was not changed.
     Refused(Refusal),
     /// It was not changed, or nobody knows: the error, whose first word says which.

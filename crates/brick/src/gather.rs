@@ -4,6 +4,7 @@ use crate::output::{CommitDependency, Lost, Meets};
 use crate::partly::{is_unknown, not_read, partly_done};
 use brickyard_command::ErrorReply;
 use brickyard_wire::{Protocol, Reply};
+use std::collections::BTreeMap;
 
 /// One request can ask for more than memory holds.
 pub(crate) const REPLY_TOO_LONG: ErrorReply = ErrorReply::constant(
@@ -29,6 +30,9 @@ pub(crate) enum Join {
     Text,
     /// What bricks have of a table, added up ([`DESCRIBED_SUMS`]) behind the last part, which is the beginning of a map.
     Description,
+    /// Keys with a figure each: so many with the largest. Of a key that several bricks name the figures are added up, or
+    /// the largest is taken.
+    Ranked { count: usize, is_sum: bool },
     /// Integers that are added up, and told in the words of `CLIENT KILL`'s old form.
     Killed,
     /// The versions of watched keys, which the session keeps.
@@ -291,8 +295,8 @@ impl Gather {
             Reply::new(&mut error, self.protocol).error_bytes(REPLY_TOO_LONG.as_bytes());
             return Some(error);
         }
-        if self.join == Join::Description {
-            // They are counted.
+        if matches!(self.join, Join::Description | Join::Ranked { .. }) {
+            // They are counted, or have no part in it.
             return None;
         }
         let mut errors = parts.iter().filter(|part| part.is_error());
@@ -386,6 +390,15 @@ impl Gather {
                     reply.integer(sum);
                 }
             }
+            Join::Ranked { count, is_sum } => {
+                let ranked = ranked(&parts, count, is_sum);
+                reply.array(ranked.len());
+                for (key, figure) in ranked {
+                    reply.array(2);
+                    reply.bulk(key);
+                    reply.integer(figure);
+                }
+            }
             Join::Any(draw) => {
                 let some: Vec<&Vec<u8>> = parts
                     .iter()
@@ -399,6 +412,31 @@ impl Gather {
         }
         out
     }
+}
+
+/// The keys with the largest figures of all parts, each a flat array of keys and figures.
+fn ranked(parts: &[Vec<u8>], count: usize, is_sum: bool) -> Vec<(&[u8], i64)> {
+    let mut figures: BTreeMap<&[u8], i64> = BTreeMap::new();
+    for part in parts.iter().filter(|part| part.first() == Some(&b'*')) {
+        let (entries, mut rest) = head(part);
+        for _ in 0..entries / 2 {
+            let (bytes, behind) = head(rest);
+            let bytes = usize::try_from(bytes).unwrap_or(0).min(behind.len());
+            let (key, behind) = behind.split_at(bytes);
+            let (figure, behind) = head(behind.get(2..).unwrap_or_default());
+            let known = figures.entry(key).or_default();
+            *known = if is_sum {
+                *known + figure
+            } else {
+                figure.max(*known)
+            };
+            rest = behind;
+        }
+    }
+    let mut ranked: Vec<(&[u8], i64)> = figures.into_iter().collect();
+    ranked.sort_by_key(|(_, figure)| std::cmp::Reverse(*figure));
+    ranked.truncate(count);
+    ranked
 }
 
 /// The number on the first line of one of our own replies, and what follows the line.

@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) unix: UnixMillis,
     /// What changes of the catalog are answered with, in the place of being made.
     pub(crate) no_change: Option<String>,
+    /// What another node has changed, of which this one hears when it catches up.
+    pub(crate) elsewhere: Option<Change>,
     /// What was told of administration.
     pub(crate) audited: Vec<AuditRecord>,
     /// Lines for the log.
@@ -187,6 +189,7 @@ impl Node {
             now: Instant(1_000_000_000),
             unix: UnixMillis(1_700_000_000_000),
             no_change: None,
+            elsewhere: None,
             audited: Vec::new(),
             reports: Vec::new(),
             catalog,
@@ -401,6 +404,12 @@ impl Node {
                 }
                 Err(refusal) => ControlReply::Refused(refusal),
             },
+            ControlRequest::CatchUp => {
+                if let Some(change) = self.elsewhere.take() {
+                    self.control(ControlRequest::Change(change));
+                }
+                ControlReply::CaughtUp
+            }
             ControlRequest::Authenticate {
                 password, hashes, ..
             } => ControlReply::Authenticated(password == b"right" && !hashes.is_empty()),

@@ -50,6 +50,8 @@ mod heal;
 mod hinted;
 mod input;
 mod inspect;
+mod key_stats;
+mod key_walk;
 mod keyed;
 mod load_meter;
 mod log;

@@ -11,6 +11,7 @@
 
 use crate::append::BatchId;
 use crate::groups::{names, of_nobody, take_in};
+use crate::key_stats::KeyStats;
 use crate::offline::Offline;
 use crate::outside::Outside;
 use crate::pending_split::{PendingSplits, has_other_leaves, take_apart};
@@ -173,6 +174,7 @@ impl Adoption<'_> {
             topology: None,
             syncing: BatchId(0),
             room: Room::default(),
+            key_stats: KeyStats::default(),
             learning: Vec::new(),
             attributes: table.attributes.clone(),
             layout: table.layout.clone(),

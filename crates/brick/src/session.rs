@@ -28,6 +28,7 @@ mod login;
 mod lookup;
 pub(crate) mod next;
 mod nodes;
+mod ranked;
 pub(crate) mod save;
 mod scan;
 pub(crate) mod subrequest;
@@ -493,7 +494,7 @@ fn on_answer(
             login::check_still(core, &user, is_right, &hashes)?;
             login::finish_login(core, connection, is_right, &user, hello)
         }
-        (ControlReply::Changed(_), Then::Use { table, database }) => {
+        (ControlReply::Changed(_) | ControlReply::CaughtUp, Then::Use { table, database }) => {
             login::use_table(core, connection, &table, database).map(|()| b"+OK\r\n".to_vec())
         }
         (ControlReply::Changed(_), Then::Count(count)) => Ok(format!(":{count}\r\n").into_bytes()),
@@ -503,7 +504,7 @@ fn on_answer(
         (ControlReply::Changed(_), _) => Ok(b"+OK\r\n".to_vec()),
         (ControlReply::Refused(refusal), _) => Err(ErrorReply::new(format!("ERR {refusal}"))),
         (ControlReply::Failed(text), _) => Err(ErrorReply::new(text)),
-        (ControlReply::Authenticated(_), _) => Ok(b"+OK\r\n".to_vec()),
+        (ControlReply::Authenticated(_) | ControlReply::CaughtUp, _) => Ok(b"+OK\r\n".to_vec()),
     }
 }
 

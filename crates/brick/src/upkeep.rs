@@ -1,11 +1,13 @@
 //! What a brick does for its tables by itself: removals of what has expired or has no room, and figures for others.
 //!
-//! In:  turns and ticks. Out: whether there is more to remove; once a second, how many commands the node executes.
+//! In:  turns and ticks. Out: whether there is more to remove; once a second, how many commands the node executes; which keys
+//! stand out.
 
 use crate::clean::segment_usage;
 use crate::core::Core;
 use crate::cpu_load::CpuLoad;
 use crate::expire::expire_due;
+use crate::key_walk;
 use crate::memory::make_room_everywhere;
 use crate::stats::Stats;
 use brickyard_types::Instant;
@@ -24,6 +26,9 @@ pub(crate) struct Upkeep {
     /// How busy the brick is.
     pub(crate) cpu_load: CpuLoad,
     last_sweep: Instant,
+    last_tick: Instant,
+    /// Whose keys are looked at first.
+    walked: usize,
     /// Commands a second of the whole node over the last second or so, and the count that it was taken from.
     ops_per_second: u64,
     commands_at_sweep: u64,
@@ -47,6 +52,8 @@ impl Upkeep {
     pub(crate) fn on_tick(&mut self, core: &mut Core) {
         self.has_expired = expire_due(core);
         self.is_crowded = make_room_everywhere(core);
+        let elapsed = core.now - std::mem::replace(&mut self.last_tick, core.now);
+        key_walk::on_tick(core, &mut self.walked, elapsed);
     }
 
     /// Whether it is time for a sweep, which begins then: the node's rate of commands is taken.

@@ -156,6 +156,7 @@ impl<'a> View<'a> {
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)
         {
             partition.load_meter.note(known.1.slot.0);
+            state.key_stats.hot.note(known.1.key_hash, known.0);
         }
         Self {
             core,

@@ -18,6 +18,7 @@ mod settings;
 mod status;
 mod target;
 mod tls;
+mod top;
 mod torture;
 
 use brickyard_server::huge_pages;
@@ -43,6 +44,8 @@ enum Command {
     Dev(cmd::dev::Arguments),
     /// Show how a cluster is: nodes, tables, partitions, what is missing.
     Status(cmd::status::Arguments),
+    /// Show what a cluster is busy with: nodes, tables, hot and big keys, slow commands.
+    Top(cmd::top::Arguments),
     /// Write the records of a file into a table.
     Load(cmd::load::Arguments),
     /// Write a table's records to standard output.
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Server(arguments) => cmd::server::run(arguments),
         Command::Dev(arguments) => cmd::dev::run(&arguments),
         Command::Status(arguments) => cmd::status::run(&arguments),
+        Command::Top(arguments) => cmd::top::run(&arguments),
         Command::Load(arguments) => cmd::load::run(&arguments),
         Command::Dump(arguments) => cmd::dump::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),

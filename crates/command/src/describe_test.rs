@@ -34,7 +34,7 @@ fn help_names_every_subcommand_with_its_usage() {
     help("table", &mut Reply::new(&mut out, Protocol::Resp2));
     let text = String::from_utf8(out).unwrap();
     assert!(
-        text.starts_with("*29\r\n+TABLE <subcommand> [<arg> [value] [opt] ...]."),
+        text.starts_with("*33\r\n+TABLE <subcommand> [<arg> [value] [opt] ...]."),
         "{text}"
     );
     let usage = "+CREATE <name> [MEDIUM <RAM|DISK>] [DURABILITY <MEMORY|LOG|FSYNC>] \

@@ -45,7 +45,12 @@ fn one_request_is_on_its_way_and_repeated_with_its_number() {
     assert_eq!(changes.poll(at(300), ME, LIFE), Some(first.clone()));
     changes.hurry();
     assert_eq!(changes.poll(at(301), ME, LIFE), Some(first));
-    changes.on_outcome(at(302), 1, &Err("no such table".to_owned()));
+    changes.on_outcome(
+        at(302),
+        1,
+        &Err("no such table".to_owned()),
+        CatalogVersion(0),
+    );
     let second = changes.poll(at(303), ME, LIFE).expect("sent");
     assert_eq!((second.sequence, second.change), (2, drop_table("b")));
     assert_eq!(tokens(&changes.take_answers(at(303), 0)), [1]);
@@ -56,7 +61,7 @@ fn change_is_answered_when_all_bricks_act_by_it() {
     let mut changes = Changes::default();
     changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
-    changes.on_outcome(at(1), 1, &applied(7));
+    changes.on_outcome(at(1), 1, &applied(7), CatalogVersion(0));
     assert!(changes.take_answers(at(2), 6).is_empty());
     let answers = changes.take_answers(at(3), 7);
     assert!(matches!(&answers[..], [(_, ControlReply::Changed(it))] if it.version.0 == 7));
@@ -90,7 +95,12 @@ fn refused_change_is_answered_with_an_error() {
     let mut changes = Changes::default();
     changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
-    changes.on_outcome(at(1), 1, &Err("there is no table 'a'".to_owned()));
+    changes.on_outcome(
+        at(1),
+        1,
+        &Err("there is no table 'a'".to_owned()),
+        CatalogVersion(0),
+    );
     let answers = changes.take_answers(at(2), 0);
     assert_eq!(text(&answers[0]), "ERR there is no table 'a'");
 }
@@ -100,7 +110,7 @@ fn refused_change_is_answered_with_an_error() {
 fn refusal_of_a_change_that_was_sent_before_does_not_say_that_it_is_not_made() {
     let mut changes = Changes::default();
     let refuse = |changes: &mut Changes, sequence: u64| {
-        changes.on_refused(at(400), sequence, "table 'a' is not whole");
+        changes.on_refused(sequence, "table 'a' is not whole");
         text(&changes.take_answers(at(400), 0)[0])
     };
     changes.ask(at(0), origin(1), drop_table("a"));
@@ -123,7 +133,7 @@ fn change_that_is_not_made_yet_is_answered_with_a_word_to_ask_again() {
     changes.ask(at(0), origin(1), drop_table("a"));
     changes.poll(at(0), ME, LIFE);
     let response = "TRYAGAIN it is on its way".to_owned();
-    changes.on_outcome(at(1), 1, &Err(response.clone()));
+    changes.on_outcome(at(1), 1, &Err(response.clone()), CatalogVersion(0));
     let answers = changes.take_answers(at(1), 0);
     assert_eq!(text(&answers[0]), response);
 }
@@ -143,6 +153,60 @@ fn nobody_waits_for_ever() {
     );
     assert!(text(&answers[1]).starts_with("CLUSTERDOWN"), "it was not");
     // What came of it after all is nobody's answer.
-    changes.on_outcome(at(10_001), 1, &applied(7));
+    changes.on_outcome(at(10_001), 1, &applied(7), CatalogVersion(0));
     assert!(changes.take_answers(at(10_002), 9).is_empty());
+}
+
+/// Who looks comes to know all that was acknowledged before, and who comes later needs another look.
+#[test]
+fn those_that_came_before_a_look_was_sent_share_it() {
+    let mut changes = Changes::default();
+    changes.look(at(0), origin(1));
+    changes.look(at(0), origin(2));
+    let first = changes.poll(at(0), ME, LIFE).expect("sent");
+    changes.look(at(1), origin(3));
+    let refusal = || Err("nothing to alter".to_owned());
+    changes.on_outcome(at(2), first.sequence, &refusal(), CatalogVersion(7));
+    assert!(
+        changes.take_answers(at(2), 6).is_empty(),
+        "no brick acts by it"
+    );
+    let answers = changes.take_answers(at(3), 7);
+    assert_eq!(tokens(&answers), [1, 2]);
+    assert!(matches!(answers[0].1, ControlReply::CaughtUp));
+    // The next one comes later, and changes go on meanwhile.
+    assert_eq!(changes.poll(at(4), ME, LIFE), None);
+    changes.ask(at(5), origin(4), drop_table("a"));
+    let change = changes.poll(at(5), ME, LIFE).expect("sent");
+    assert_eq!(change.change, drop_table("a"));
+    changes.on_outcome(at(6), change.sequence, &applied(8), CatalogVersion(8));
+    let second = changes.poll(at(100), ME, LIFE).expect("sent");
+    assert_eq!(second.change, first.change);
+    changes.on_outcome(at(101), second.sequence, &refusal(), CatalogVersion(8));
+    assert_eq!(tokens(&changes.take_answers(at(101), 8)), [4, 3]);
+}
+
+#[test]
+fn look_that_comes_to_nothing_says_so_and_never_that_all_is_known() {
+    let told = |changes: &mut Changes, now: Instant, adopted: u64| {
+        let answers = changes.take_answers(now, adopted);
+        answers.iter().map(text).collect::<Vec<_>>()
+    };
+    let mut changes = Changes::default();
+    // Nobody leads, it was sent in vain, the bricks do not follow, and the disk takes nothing.
+    changes.look(at(0), origin(1));
+    assert_eq!(told(&mut changes, at(10_000), 0), [NO_LOOK]);
+    changes.look(at(10_000), origin(2));
+    assert!(changes.poll(at(10_000), ME, LIFE).is_some());
+    assert_eq!(told(&mut changes, at(20_000), 0), [NO_LOOK]);
+    changes.look(at(20_000), origin(3));
+    let sent = changes.poll(at(20_000), ME, LIFE).expect("sent");
+    let refusal = Err("nothing to alter".to_owned());
+    changes.on_outcome(at(20_001), sent.sequence, &refusal, CatalogVersion(7));
+    assert_eq!(told(&mut changes, at(30_001), 6), [NO_LOOK]);
+    changes.look(at(40_000), origin(4));
+    assert!(changes.poll(at(40_000), ME, LIFE).is_some());
+    changes.on_disk_refused("disk full");
+    assert_eq!(told(&mut changes, at(40_000), 6), [NO_LOOK]);
+    assert!(NO_LOOK.starts_with("CLUSTERDOWN "));
 }

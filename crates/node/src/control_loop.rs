@@ -315,6 +315,13 @@ impl<H: ControlIo> ControlLoop<H> {
         }
     }
 
+    /// A brick wants to know all that was acknowledged by now.
+    pub fn on_catch_up(&mut self, origin: ChangeOrigin) {
+        if let Phase::Member(member) = &mut self.phase {
+            member.on_catch_up(origin, &self.common);
+        }
+    }
+
     /// A brick tells the control plane something.
     pub fn on_brick(&mut self, brick: usize, request: ControlRequest) {
         if let Phase::Member(member) = &mut self.phase {

@@ -418,8 +418,7 @@ impl ClusterMember {
             }
             ToNode::Changed(changed) => {
                 if let Some(Err(refusal)) = &changed.outcome {
-                    self.changes
-                        .on_refused(common.host.now(), changed.sequence, refusal);
+                    self.changes.on_refused(changed.sequence, refusal);
                 }
             }
             ToNode::Drained(drained) => common.drained = Some(drained),
@@ -468,6 +467,11 @@ impl ClusterMember {
             Some(reason) => common.answer(vec![(origin, ControlReply::Failed(reason))]),
             None => self.changes.ask(common.host.now(), origin, change),
         }
+    }
+
+    /// A brick wants to know all that was acknowledged by now.
+    pub fn on_catch_up<H: Host>(&mut self, origin: ChangeOrigin, common: &Common<H>) {
+        self.changes.look(common.host.now(), origin);
     }
 
     /// Why not all nodes could make a change: it would end those that do not know it.
@@ -543,6 +547,7 @@ impl ClusterMember {
                 reports::returned(&catalog, own, (table, since), summaries, tail)
             }
             ControlRequest::Change(_)
+            | ControlRequest::CatchUp
             | ControlRequest::Authenticate { .. }
             | ControlRequest::SetAccount { .. }
             | ControlRequest::GeneratePassword { .. }
@@ -644,8 +649,13 @@ impl ClusterMember {
                     && envelope.from == self.me
                     && Some(envelope.incarnation) == self.incarnation
                 {
-                    self.changes
-                        .on_outcome(common.host.now(), envelope.sequence, &outcome);
+                    let version = self.agreement.catalog().map(Catalog::version);
+                    self.changes.on_outcome(
+                        common.host.now(),
+                        envelope.sequence,
+                        &outcome,
+                        version.unwrap_or_default(),
+                    );
                 }
                 if self.lead.is_some() {
                     self.outcomes.push((entry, outcome));

@@ -317,6 +317,9 @@ async fn serve_requests(
             Ask::Request(token, ControlRequest::Change(change)) => {
                 order(Order::Change(ChangeOrigin { brick, token }, change));
             }
+            Ask::Request(token, ControlRequest::CatchUp) => {
+                order(Order::CatchUp(ChangeOrigin { brick, token }));
+            }
             Ask::Request(
                 token,
                 ControlRequest::Authenticate {

@@ -164,6 +164,10 @@ impl Cluster {
                 let origin = ChangeOrigin { brick, token };
                 self.control(node, |control| control.on_change(origin, change));
             }
+            Ask::Request(token, ControlRequest::CatchUp) => {
+                let origin = ChangeOrigin { brick, token };
+                self.control(node, |control| control.on_catch_up(origin));
+            }
             Ask::Request(_, request) => {
                 self.control(node, |control| control.on_brick(brick, request));
             }

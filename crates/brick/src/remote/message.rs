@@ -136,7 +136,11 @@ impl<'a> Words<'a> {
     /// One whose share of the whole table may be.
     fn subrequest(&self) -> Option<(&'static Spec, OwnedArgs)> {
         let spec = lookup_full(self.0.first()?.0)?;
-        let is_whole = !spec.name.contains('|') || spec.id == CommandId::TableDescribe;
+        let is_whole = !spec.name.contains('|')
+            || matches!(
+                spec.id,
+                CommandId::TableDescribe | CommandId::TableHotkeys | CommandId::TableBigkeys
+            );
         is_whole.then(|| self.command_of(spec))?
     }
 

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How long others have time.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Entries of the map, [`crate::gather::DESCRIBED_SUMS`] included.
 const ENTRIES: usize = 19;
@@ -78,7 +78,7 @@ pub(super) fn describe_table(
 }
 
 /// The bricks that have copies of a table.
-fn holders(state: &TableState) -> BTreeSet<Member> {
+pub(super) fn holders(state: &TableState) -> BTreeSet<Member> {
     let groups = state.map.groups().iter();
     let members = groups.flat_map(|group| group.members());
     members.map(|replica| replica.member).collect()

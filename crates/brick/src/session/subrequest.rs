@@ -9,7 +9,7 @@
 //! Not here: how subrequests make a reply (`whole`), lists of keys (`listing`).
 
 use super::describe::share;
-use super::{client, listing, scan};
+use super::{client, listing, ranked, scan};
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::log::KeyRef;
@@ -65,6 +65,9 @@ pub(crate) fn execute_subrequest(
         }
         CommandId::Watch => return versions(core, table, args, out),
         CommandId::TableDescribe => share(core.table(table), &mut reply),
+        CommandId::TableHotkeys | CommandId::TableBigkeys => {
+            ranked::share(core.table(table), spec, &mut reply);
+        }
         CommandId::ClientList | CommandId::ClientKill => {
             client::subrequest(core, clients, spec, args, &mut reply)
         }
@@ -145,7 +148,12 @@ pub(crate) fn subrequest_admission(
 ) -> SubrequestAdmission {
     if matches!(
         spec.id,
-        CommandId::ClientList | CommandId::ClientKill | CommandId::TableDescribe | CommandId::Watch
+        CommandId::ClientList
+            | CommandId::ClientKill
+            | CommandId::TableDescribe
+            | CommandId::TableHotkeys
+            | CommandId::TableBigkeys
+            | CommandId::Watch
     ) {
         return SubrequestAdmission::Serves;
     }

@@ -5,10 +5,12 @@ use super::digest::digest_table;
 use super::export::list_exportable;
 use super::login::use_table;
 use super::lookup::{inherited_attributes, inherited_copies_max};
-use super::next::{Next, Outcome};
+use super::next::{Next, Outcome, Then};
+use super::ranked::ranked_keys;
 use crate::accepted::ConnectionId;
 use crate::clients::{Clients, database_of};
 use crate::core::Core;
+use crate::effect::ControlRequest;
 use crate::users::Rights;
 use brickyard_command::request::{ReplicaCount, Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
@@ -52,6 +54,9 @@ pub(super) fn table(
         TableCommand::Describe(name) => {
             return describe_table(core, clients, id, (spec, args.to_owned()), name);
         }
+        TableCommand::HotKeys { name, count } | TableCommand::BigKeys { name, count } => {
+            return ranked_keys(core, clients, id, (spec, args.to_owned()), (name, count));
+        }
         TableCommand::Digest { name, from } => {
             clients.answer(id, |reply| digest_table(core, name, from, reply))?;
             return Ok(Next::Done);
@@ -70,6 +75,16 @@ pub(super) fn table(
                 partition: PartitionId(partition),
                 piece,
             });
+        }
+        TableCommand::Use(name)
+            if core.tables.index_named(name).is_none() && rights(name) != Rights::default() =>
+        {
+            // Another node may have made it a moment ago.
+            let then = Then::Use {
+                table: name.to_owned(),
+                database: database_of(name),
+            };
+            return Ok(Next::Control(ControlRequest::CatchUp, then));
         }
         TableCommand::Use(name) => {
             if let Err(error) = use_table(core, &mut clients[id], name, database_of(name)) {
@@ -130,6 +145,8 @@ fn check_rights(
         TableCommand::Create(name, _)
         | TableCommand::Alter(name, _)
         | TableCommand::Digest { name, .. }
+        | TableCommand::HotKeys { name, .. }
+        | TableCommand::BigKeys { name, .. }
         | TableCommand::Exportable(name)
         | TableCommand::Export { name, .. }
         | TableCommand::Drop(name)
@@ -141,7 +158,7 @@ fn check_rights(
             if !rights(name).admin =>
         {
             Err(ErrorReply::new(format!(
-                "NOPERM making, altering, digesting, exporting, recovering, splitting, merging and dropping table '{name}', and taking it offline and back, needs the right admin on it"
+                "NOPERM making, altering, digesting, exporting, recovering, splitting, merging and dropping table '{name}', showing its hot and its big keys, and taking it offline and back, needs the right admin on it"
             )))
         }
         TableCommand::Describe(name) if rights(name) == Rights::default() => Err(ErrorReply::new(

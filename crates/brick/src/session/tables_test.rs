@@ -1,6 +1,7 @@
 use crate::accepted::Port;
 use crate::harness::Node;
-use brickyard_types::TableAttributes;
+use brickyard_metadata::{Change, NewTable};
+use brickyard_types::{TableAttributes, UnixMillis};
 
 #[test]
 fn layout_is_made_shown_altered_and_there_after_a_restart() {
@@ -65,4 +66,21 @@ fn keys_of_a_table_on_a_ring_are_where_it_says() {
     assert_eq!(node.call(client, "DBSIZE"), ":20");
     // The plan has nothing to do: it begins where it should be.
     assert_eq!(node.call(client, "REBALANCE PLAN"), "*0");
+}
+
+#[test]
+fn table_that_another_node_has_just_made_is_used() {
+    let mut node = Node::new(2, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    node.elsewhere = Some(Change::CreateTable(NewTable::named("t", 7, UnixMillis(1))));
+    assert_eq!(
+        node.call(client, "TABLE USE t\nSET k of-t\nTABLE USE default\nGET k"),
+        "+OK +OK +OK $-1"
+    );
+    let refused = node.call(client, "TABLE USE nosuch\nGET k");
+    assert!(
+        refused.starts_with("-ERR there is no table 'nosuch'"),
+        "{refused}"
+    );
+    assert_eq!(node.bricks[0].poll_closed(), Some(client.id));
 }

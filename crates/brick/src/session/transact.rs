@@ -139,7 +139,9 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::TableUse
             | CommandId::TableCreate
             | CommandId::TableAlter
+            | CommandId::TableBigkeys
             | CommandId::TableDescribe
+            | CommandId::TableHotkeys
             | CommandId::TableDigest
             | CommandId::TableDrop
             | CommandId::TableExport

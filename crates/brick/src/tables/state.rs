@@ -5,6 +5,7 @@
 use super::partition::Partition;
 use super::room::{Room, evicts, memory_max};
 use crate::append::BatchId;
+use crate::key_stats::KeyStats;
 use crate::log::{KeyRef, Prepared, Votes};
 use crate::stats::TableStats;
 use brickyard_metadata::{CatalogVersion, Layout, TableStatus, TopologyReplies};
@@ -59,6 +60,7 @@ pub(crate) struct TableState {
     /// 0: nothing to wait for.
     pub(crate) syncing: BatchId,
     pub(crate) room: Room,
+    pub(crate) key_stats: KeyStats,
     /// Partitions that are catching up: deletions are remembered in them, since older records of the same
     /// keys may still come.
     pub(crate) learning: Vec<LocalPartition>,

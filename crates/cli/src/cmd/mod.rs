@@ -18,4 +18,5 @@ pub(crate) mod sim;
 pub(crate) mod status;
 mod strangers;
 pub(crate) mod table;
+pub(crate) mod top;
 pub(crate) mod torture;

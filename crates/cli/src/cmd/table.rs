@@ -13,6 +13,7 @@ use brickyard_bench::Link;
 use brickyard_wire::Value;
 use clap::{Args, Subcommand};
 use std::{
+    fmt::Write as _,
     io::{self, Write},
     process::ExitCode,
     thread,
@@ -58,6 +59,22 @@ enum Verb {
     Describe {
         /// Its name.
         name: String,
+    },
+    /// Show the keys that are asked for most, by a sample of the last seconds.
+    Hotkeys {
+        /// Its name.
+        name: String,
+        /// Most keys to show, up to 100
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        count: u32,
+    },
+    /// Show the keys with the largest values, as far as the bricks have walked over the table.
+    Bigkeys {
+        /// Its name.
+        name: String,
+        /// Most keys to show, up to 100
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        count: u32,
     },
     /// Compare what the replicas of each partition hold.
     Digest {
@@ -195,6 +212,8 @@ impl Verb {
             Self::List => vec!["LIST".to_owned()],
             Self::Create { name, attributes } => words("CREATE", name, attributes.words()),
             Self::Describe { name } => words("DESCRIBE", name, Vec::new()),
+            Self::Hotkeys { name, count } => words("HOTKEYS", name, counted(*count)),
+            Self::Bigkeys { name, count } => words("BIGKEYS", name, counted(*count)),
             // What is asked of each brick to begin with.
             Self::Digest { name, .. } => words("DIGEST", name, Vec::new()),
             Self::Alter { name, attributes } => words("ALTER", name, attributes.words()),
@@ -258,11 +277,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             String::from_utf8_lossy(text)
         );
     }
-    let reply = match arguments.verb {
-        Verb::Describe { .. } => as_map(reply),
-        _ => reply,
+    let text = match arguments.verb {
+        Verb::Describe { .. } => render(&as_map(reply)),
+        Verb::Hotkeys { .. } => ranked(&reply, "commands a second"),
+        Verb::Bigkeys { .. } => ranked(&reply, "bytes"),
+        _ => render(&reply),
     };
-    io::stdout().write_all(render(&reply).as_bytes())?;
+    io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -270,6 +291,27 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn is_error_about(reply: &Value, words: &str) -> bool {
     let text = reply.error().unwrap_or_default();
     String::from_utf8_lossy(text).contains(words)
+}
+
+fn counted(count: u32) -> Vec<String> {
+    vec!["COUNT".to_owned(), count.to_string()]
+}
+
+/// Keys, a line each behind its figure.
+fn ranked(reply: &Value, unit: &str) -> String {
+    let Value::Array(entries) = reply else {
+        return render(reply);
+    };
+    let mut out = format!("{unit:>17}  key\n");
+    for entry in entries {
+        if let Value::Array(pair) = entry
+            && let [key, figure] = &pair[..]
+        {
+            let (key, figure) = (render(key), render(figure));
+            let _ = writeln!(out, "{:>17}  {}", figure.trim_end(), key.trim_end());
+        }
+    }
+    out
 }
 
 /// What a recovery would come to, a line each.

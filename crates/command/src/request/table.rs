@@ -15,6 +15,13 @@ use std::fmt;
 pub enum TableCommand<'a> {
     /// Change attributes of a table.
     Alter(&'a str, TableOptions),
+    /// The keys with the largest values.
+    BigKeys {
+        /// The table.
+        name: &'a str,
+        /// Most keys to return.
+        count: usize,
+    },
     /// Make a table.
     Create(&'a str, TableOptions),
     /// The attributes and size of a table.
@@ -41,6 +48,13 @@ pub enum TableCommand<'a> {
     },
     /// The subcommands.
     Help,
+    /// The keys that are asked for most.
+    HotKeys {
+        /// The table.
+        name: &'a str,
+        /// Most keys to return.
+        count: usize,
+    },
     /// The names of the tables.
     List,
     /// Free a table's memory, and keep what it holds.
@@ -151,6 +165,10 @@ impl<'a> TableCommand<'a> {
                 }
                 Self::Alter(name(args)?, options)
             }
+            CommandId::TableBigkeys => Self::BigKeys {
+                name: name(args)?,
+                count: keys_count(args)?,
+            },
             CommandId::TableCreate => {
                 let options = TableOptions::parse(args)?;
                 if options.sizing == Some(Sizing::Fixed) && options.partitions.is_none() {
@@ -168,6 +186,10 @@ impl<'a> TableCommand<'a> {
             CommandId::TableDrop => Self::Drop(confirmed_name(args)?),
             CommandId::TableExport => export(args)?,
             CommandId::TableHelp => Self::Help,
+            CommandId::TableHotkeys => Self::HotKeys {
+                name: name(args)?,
+                count: keys_count(args)?,
+            },
             CommandId::TableList => Self::List,
             CommandId::TableMerge => Self::Merge {
                 name: name(args)?,
@@ -236,6 +258,24 @@ fn name(args: Args<'_>) -> Result<&str, ErrorReply> {
     std::str::from_utf8(args.at(2)).map_err(|_| {
         ErrorReply::constant("ERR the table's name is not text; use letters and digits")
     })
+}
+
+/// How many keys `TABLE HOTKEYS` and `TABLE BIGKEYS` return: `COUNT n`, or some.
+fn keys_count(args: Args<'_>) -> Result<usize, ErrorReply> {
+    const USUAL: usize = 10;
+    const MOST: usize = 100;
+    let count = match args.len() {
+        3 => Some(USUAL),
+        5 if args.at(3).eq_ignore_ascii_case(b"count") => {
+            let text = std::str::from_utf8(args.at(4)).ok();
+            text.and_then(|it| it.parse().ok())
+        }
+        _ => None,
+    };
+    let count = count.filter(|it| (1..=MOST).contains(it));
+    count.ok_or(ErrorReply::constant(
+        "ERR TABLE HOTKEYS and TABLE BIGKEYS take a table's name, and COUNT with how many keys are wanted, 1 to 100",
+    ))
 }
 
 fn force(args: Args<'_>) -> Result<bool, ErrorReply> {

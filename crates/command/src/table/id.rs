@@ -277,6 +277,8 @@ pub enum CommandId {
     Table,
     /// `TABLE ALTER`
     TableAlter,
+    /// `TABLE BIGKEYS`
+    TableBigkeys,
     /// `TABLE CREATE`
     TableCreate,
     /// `TABLE DESCRIBE`
@@ -289,6 +291,8 @@ pub enum CommandId {
     TableExport,
     /// `TABLE HELP`
     TableHelp,
+    /// `TABLE HOTKEYS`
+    TableHotkeys,
     /// `TABLE LIST`
     TableList,
     /// `TABLE MERGE`

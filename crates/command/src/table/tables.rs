@@ -41,6 +41,8 @@ const NODES: Argument = Argument::string("nodes").token("NODES").optional();
 const PARTITION_BYTES: Argument = Argument::string("bytes")
     .token("PARTITION_BYTES")
     .optional();
+// What TABLE HOTKEYS and BIGKEYS both take.
+const KEYS_COUNT: Argument = Argument::integer("count").token("COUNT").optional();
 
 pub(super) const COMMANDS: &[Spec] = &[
     Spec::new(CommandId::Request, "request", -2, flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::NO_MULTI).of(CommandGroup::Generic, 0)
@@ -76,6 +78,9 @@ pub(super) const COMMANDS: &[Spec] = &[
             NODES,
             PARTITION_BYTES,
         ]),
+        command(CommandId::TableBigkeys, "table|bigkeys", -3, ADMIN)
+        .docs("Returns the keys of a table with the largest values, as far as bricks have walked over it.", "0.1.0", "O(N log N) for N keys returned")
+        .arguments(&[Argument::string("name"), KEYS_COUNT]),
         command(CommandId::TableCreate, "table|create", -3, ADMIN)
         .docs("Makes a table.", "0.1.0", "O(P) for P partitions")
         .arguments(&[
@@ -124,6 +129,9 @@ pub(super) const COMMANDS: &[Spec] = &[
         ]),
         command(CommandId::TableHelp, "table|help", 2, flag::LOADING | flag::STALE)
         .docs("Lists the subcommands of TABLE.", "0.1.0", "O(1)"),
+        command(CommandId::TableHotkeys, "table|hotkeys", -3, ADMIN)
+        .docs("Returns the keys of a table that are asked for most, by a sample.", "0.1.0", "O(N log N) for N keys returned")
+        .arguments(&[Argument::string("name"), KEYS_COUNT]),
         command(CommandId::TableList, "table|list", 2, flag::LOADING | flag::STALE)
         .tips(&["nondeterministic_output_order"])
         .docs("Returns the names of the tables.", "0.1.0", "O(N) for N tables"),

@@ -162,3 +162,21 @@ fn node_that_is_told_to_join_another_cluster_than_its_own_says_so() {
         astray.output()
     );
 }
+
+/// Others hear of it a moment after its maker was told.
+#[test]
+fn table_made_at_one_node_is_there_at_all_others_at_once() {
+    let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+    cluster.create_table("first", &["PARTITIONS", "16"]);
+    for number in 0..20 {
+        let name = format!("t{number}");
+        let mut maker = cluster.client(number % 3);
+        maker.must(&["TABLE", "CREATE", &name, "PARTITIONS", "16"]);
+        for at in 0..3 {
+            let used = cluster.table(at, &name);
+            used.unwrap_or_else(|error| panic!("table {name} at node {at}: {error}"));
+        }
+    }
+    let refused = cluster.table(1, "nosuch").unwrap_err().to_string();
+    assert!(refused.contains("there is no table"), "{refused}");
+}

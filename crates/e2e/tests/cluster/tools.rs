@@ -204,3 +204,48 @@ fn torture_checks_its_rounds_and_writes_a_page() {
         "{page}"
     );
 }
+
+/// Of a key that is asked for most, a large one, and a node that does not answer.
+#[test]
+fn top_shows_what_stands_out_in_the_whole_cluster() {
+    let mut cluster = Cluster::start(&[0, 1, 2], 2, &[]);
+    cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
+    cluster.wait_until_whole("t", 2);
+    let mut client = cluster.table(1, "t").unwrap();
+    for number in 0..100 {
+        client.must(&["SET", &format!("key{number}"), "value"]);
+    }
+    client.must(&["SET", "large", &"v".repeat(10_000)]);
+    let from = address(&cluster, 0);
+    let shows = |words: &[&str], wanted: &str| {
+        let finished = brickyard(&[words, &["--address", &from]].concat());
+        assert!(finished.status.success(), "{}", finished.text());
+        let mut lines = finished.stdout.lines();
+        let is_shown = lines.any(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.contains(&wanted)
+        });
+        is_shown.then_some(finished.stdout)
+    };
+    let text = wait_for("the hot key", || {
+        for _ in 0..2_000 {
+            assert_eq!(client.call(&["GET", "key7"]).text(), "value");
+        }
+        shows(&["table", "hotkeys", "t"], "key7")
+    });
+    assert!(text.contains("commands a second  key"), "{text}");
+    wait_for("the large key", || {
+        shows(&["table", "bigkeys", "t", "--count", "1"], "large")
+    });
+    let text = shows(&["top", "--once"], "large").expect("the large key");
+    assert!(text.contains("3 nodes, 2 tables, "), "{text}");
+    assert!(text.contains("key7"), "{text}");
+    for at in 0..3 {
+        assert!(text.contains(&address(&cluster, at)), "{text}");
+    }
+    cluster.kill(2);
+    let text = wait_for("a screen without that node", || {
+        shows(&["top"], &format!("({}):", address(&cluster, 2)))
+    });
+    assert!(text.contains("node "), "{text}");
+}

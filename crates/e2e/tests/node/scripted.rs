@@ -398,3 +398,96 @@ fn hello_switches_the_forms_of_replies() {
     assert_eq!(play(&twins.brickyard), play(&twins.redis));
     assert!(binary::installed("redis-server").is_some());
 }
+
+/// Refusals in the words of 7.2, which name the user, also where the server beside is older.
+fn in_words_of_72(reply: &Value, user: &str) -> String {
+    let text = reply.to_string();
+    let text = text.replace("This user has", &format!("User {user} has"));
+    let text = text.replace("this user has", &format!("User {user} has"));
+    text.replace(
+        &format!("User {user} has no permissions to access one of the keys used as arguments"),
+        "No permissions to access a key",
+    )
+}
+
+#[test]
+fn users_are_made_and_refused_as_those_of_redis_are() {
+    let Some(twins) = Twins::start("comparison of users") else {
+        return;
+    };
+    let play = |server: &Server, tables: &str| -> Vec<String> {
+        let mut root: Client = server.connect();
+        let made = format!(
+            "ACL SETUSER ann on nopass ~a:* %R~b:* resetchannels &ch +@read +set -strlen +config|get +multi +exec{tables}"
+        );
+        let mut replies = vec![root.line(&made).to_string()];
+        for line in [
+            "SET a:1 v",
+            "SET b:1 v",
+            "ACL WHOAMI",
+            "ACL DRYRUN ann GET a:1",
+            "ACL DRYRUN ann GET b:1",
+            "ACL DRYRUN ann GET c",
+            "ACL DRYRUN ann SET b:1 v",
+            "ACL DRYRUN ann STRLEN a:1",
+            "ACL DRYRUN ann DEL a:1",
+            "ACL DRYRUN ann MGET a:1 c",
+            "ACL DRYRUN ann CONFIG SET x y",
+            "ACL DRYRUN nobody GET k",
+            "ACL DRYRUN ann NOSUCH",
+            "ACL DRYRUN ann GET",
+            "ACL SETUSER ann +nosuch",
+            "ACL SETUSER ann +@nosuch",
+            "ACL SETUSER ann wat",
+            "ACL SETUSER ann %Z~x",
+            "ACL SETUSER ann <nothing",
+            "ACL SETUSER ann #abc",
+            "ACL CAT nosuch",
+            "ACL DELUSER default",
+            "ACL DELUSER nobody",
+            "ACL GENPASS 0",
+            "ACL GENPASS abc",
+            "ACL NOSUCH",
+            "ACL GETUSER nobody",
+        ] {
+            replies.push(format!(
+                "{line}: {}",
+                in_words_of_72(&root.line(line), "ann")
+            ));
+        }
+        let mut ann: Client = server.connect();
+        for line in [
+            "AUTH nobody x",
+            "AUTH ann x",
+            "ACL WHOAMI",
+            "GET a:1",
+            "GET b:1",
+            "GET c",
+            "SET a:1 w",
+            "SET b:1 w",
+            "DEL a:1",
+            "STRLEN a:1",
+            "MGET a:1 c",
+            "CONFIG SET maxmemory 0",
+            "MULTI",
+            "GET a:1",
+            "DEL a:1",
+            "EXEC",
+            "MULTI",
+            "GET a:1",
+            "EXEC",
+        ] {
+            replies.push(format!(
+                "{line}: {}",
+                in_words_of_72(&ann.line(line), "ann")
+            ));
+        }
+        replies.push(root.line("ACL DELUSER ann nobody").to_string());
+        replies
+    };
+    let (ours, theirs) = (play(&twins.brickyard, " alltables"), play(&twins.redis, ""));
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(ours, theirs, "(left: ours, right: Redis)");
+    }
+    assert_eq!(ours.len(), theirs.len());
+}

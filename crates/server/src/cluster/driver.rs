@@ -44,6 +44,8 @@ pub(crate) enum Order {
     },
     /// A brick asks for a change.
     Change(ChangeOrigin, Change),
+    /// A brick wants to know all that was acknowledged by now.
+    CatchUp(ChangeOrigin),
     /// A brick has something for the control plane.
     Brick(usize, ControlRequest),
     /// A brick wants a stream.
@@ -208,6 +210,7 @@ impl Driver {
                 self.control.on_loops(is_end_cut);
             }
             Order::Change(origin, change) => self.control.on_change(origin, change),
+            Order::CatchUp(origin) => self.control.on_catch_up(origin),
             Order::Brick(brick, request) => self.control.on_brick(brick, request),
             Order::Dial(brick, peer) => self.control.on_dial(brick, peer),
             Order::Drain(done) => {
