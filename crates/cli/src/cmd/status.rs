@@ -7,6 +7,7 @@ use crate::{
     exit::NOT_WHOLE,
     http::{self, Access},
     status::{collect, report::Report, text},
+    target::with_port,
     tls::TlsArguments,
 };
 use anyhow::{Context as _, bail};
@@ -18,6 +19,9 @@ use std::{
 };
 
 const HTTP_DEFAULT: &str = "127.0.0.1:7379";
+
+/// HTTP's port is so far above the node port, unless a node is told otherwise.
+const HTTP_ABOVE: u16 = 1000;
 
 /// Names the nodes to ask, where the flag does not.
 const ADDRESSES: &str = "BRICKYARD_STATUS_HTTP";
@@ -55,6 +59,9 @@ pub(crate) struct Arguments {
     /// HTTP ports of nodes, HOST:PORT,...; the first that answers is asked (1000 above its node port)
     #[arg(long, value_name = "HOST:PORT", env = ADDRESSES, default_value = HTTP_DEFAULT, value_delimiter = ',')]
     http: Vec<String>,
+    /// Instead of --http: node ports, HOST:PORT,..., as the other commands have them; HTTP is 1000 above
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    address: Vec<String>,
     /// Say only whether the node that is asked serves, for health checks: 0 if so, 4 if not yet or no more
     #[arg(long, conflicts_with_all = ["watch", "bricks", "json", "wait"])]
     ready: bool,
@@ -83,12 +90,30 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// The HTTP ports to ask.
+    fn asked(&self) -> anyhow::Result<Vec<String>> {
+        if self.address.is_empty() {
+            return Ok(self.http.clone());
+        }
+        self.address.iter().map(|it| http_of(it)).collect()
+    }
+
     fn access(&self) -> anyhow::Result<Access> {
         Ok(Access {
             tls: self.tls.dialer()?,
             token: std::env::var(TOKEN).ok().map(token).transpose()?,
         })
     }
+}
+
+/// Where HTTP is of a node whose node port that is, unless it was told otherwise.
+fn http_of(node: &str) -> anyhow::Result<String> {
+    let node = with_port(node);
+    let http = node.rsplit_once(':').and_then(|(host, port)| {
+        let port = port.parse::<u16>().ok()?.checked_add(HTTP_ABOVE)?;
+        Some(format!("{host}:{port}"))
+    });
+    http.with_context(|| format!("{node}: no port is {HTTP_ABOVE} above; name HTTP's with --http"))
 }
 
 /// What can be sent in a header: a line end in it would be another header.
@@ -124,8 +149,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Whether the node serves, as it says itself: no other is asked, and it asks for no token.
 fn ready(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let [address] = &arguments.http[..] else {
-        bail!("--ready asks one node; name one with --http");
+    let [address] = &arguments.asked()?[..] else {
+        bail!("--ready asks one node; name one with --http or --address");
     };
     let access = Access {
         tls: arguments.tls.dialer()?,
@@ -142,10 +167,10 @@ fn ready(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// One look, or the one that is whole; once the time to wait for it is over, whatever there is then.
 fn look(arguments: &Arguments) -> anyhow::Result<Report> {
-    let access = arguments.access()?;
+    let (asked, access) = (arguments.asked()?, arguments.access()?);
     let deadline = Instant::now() + Duration::from_secs(arguments.wait.unwrap_or(0));
     loop {
-        let report = collect::snapshot(&arguments.http, &access).map(|it| Report::new(&it));
+        let report = collect::snapshot(&asked, &access).map(|it| Report::new(&it));
         let is_whole = report.as_ref().is_ok_and(|report| report.is_whole);
         if is_whole || Instant::now() + LOOK_EVERY >= deadline {
             return report;
@@ -158,7 +183,8 @@ fn look(arguments: &Arguments) -> anyhow::Result<Report> {
 fn watch(arguments: &Arguments) -> anyhow::Result<()> {
     let pause = Duration::try_from_secs_f64(arguments.every.max(0.1))
         .context("--every: choose a number of seconds")?;
-    let mut known = arguments.http.clone();
+    let asked = arguments.asked()?;
+    let mut known = asked.clone();
     let access = arguments.access()?;
     let is_terminal = io::stdout().is_terminal();
     loop {
@@ -166,7 +192,7 @@ fn watch(arguments: &Arguments) -> anyhow::Result<()> {
             Ok(snapshot) => {
                 let report = Report::new(&snapshot);
                 let others = report.nodes.iter().filter_map(|node| node.http.clone());
-                known = arguments.http.iter().cloned().chain(others).collect();
+                known = asked.iter().cloned().chain(others).collect();
                 known.dedup();
                 if arguments.json {
                     serde_json::to_string(&report)? + "\n"
@@ -191,5 +217,19 @@ fn watch(arguments: &Arguments) -> anyhow::Result<()> {
         output.flush()?;
         drop(output);
         std::thread::sleep(pause);
+    }
+}
+
+#[cfg(test)]
+mod status_test {
+    use super::http_of;
+
+    #[test]
+    fn http_is_above_the_node_port() {
+        let of = |node: &str| http_of(node).ok();
+        assert_eq!(of("n1:7001").as_deref(), Some("n1:8001"));
+        assert_eq!(of("n1").as_deref(), Some("n1:7379"));
+        assert_eq!(of("[::1]:6379").as_deref(), Some("[::1]:7379"));
+        assert_eq!(of("n1:65000"), None);
     }
 }

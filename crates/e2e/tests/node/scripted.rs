@@ -399,11 +399,13 @@ fn hello_switches_the_forms_of_replies() {
     assert!(binary::installed("redis-server").is_some());
 }
 
-/// Refusals in the words of 7.2, which name the user, also where the server beside is older.
+/// Refusals in the words of 7.2, which name the user, also where the server beside is older; without passwords, which ours
+/// never repeat.
 fn in_words_of_72(reply: &Value, user: &str) -> String {
     let text = reply.to_string();
     let text = text.replace("This user has", &format!("User {user} has"));
     let text = text.replace("this user has", &format!("User {user} has"));
+    let text = text.replace("<nothing", "<(redacted)");
     text.replace(
         &format!("User {user} has no permissions to access one of the keys used as arguments"),
         "No permissions to access a key",
@@ -486,8 +488,8 @@ fn users_are_made_and_refused_as_those_of_redis_are() {
         replies
     };
     let (ours, theirs) = (play(&twins.brickyard, " alltables"), play(&twins.redis, ""));
-    for (ours, theirs) in ours.iter().zip(&theirs) {
-        assert_eq!(ours, theirs, "(left: ours, right: Redis)");
-    }
+    let both = ours.iter().zip(&theirs);
+    let differ: Vec<_> = both.filter(|(ours, theirs)| ours != theirs).collect();
+    assert!(differ.is_empty(), "(ours, Redis's): {differ:#?}");
     assert_eq!(ours.len(), theirs.len());
 }
