@@ -231,6 +231,20 @@ impl Link {
     }
 }
 
+/// What comes as it is, for a stream that is no sequence of replies; what was received and not taken comes first.
+impl Read for Link {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let waiting = &self.input[self.start..];
+        if waiting.is_empty() {
+            return self.stream.read(bytes);
+        }
+        let count = waiting.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&waiting[..count]);
+        self.start += count;
+        Ok(count)
+    }
+}
+
 #[cfg(test)]
 #[path = "link_test.rs"]
 mod link_test;

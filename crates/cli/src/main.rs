@@ -11,6 +11,7 @@ mod cmd;
 mod dev;
 mod exit;
 mod http;
+mod import;
 mod load;
 mod placement;
 mod reply_text;
@@ -48,6 +49,8 @@ enum Command {
     Top(cmd::top::Arguments),
     /// Write the records of a file into a table.
     Load(cmd::load::Arguments),
+    /// Move in from a Redis or Valkey: copy it while it is used, follow it, hand over.
+    Import(cmd::import::Arguments),
     /// Write a table's records to standard output.
     Dump(cmd::dump::Arguments),
     /// List, create, describe, change or drop tables.
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Status(arguments) => cmd::status::run(&arguments),
         Command::Top(arguments) => cmd::top::run(&arguments),
         Command::Load(arguments) => cmd::load::run(&arguments),
+        Command::Import(arguments) => cmd::import::run(&arguments),
         Command::Dump(arguments) => cmd::dump::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),
         Command::Backup(arguments) => cmd::backup::run(&arguments),

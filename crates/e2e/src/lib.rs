@@ -21,6 +21,7 @@ pub mod figure9;
 pub mod ledger;
 pub mod load;
 pub mod moves;
+pub mod moving;
 pub mod network;
 pub mod plain;
 pub mod port;

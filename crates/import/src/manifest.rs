@@ -4,7 +4,9 @@
 
 /// The manifest makes no sense.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of the manifest is '{text}', and not of the form 'file NAME seq N type b|h|i'")]
+#[error(
+    "line {line} of the manifest is '{text}', and not of the form 'file NAME seq N type b|h|i'"
+)]
 pub struct ManifestError {
     /// The line, from 1.
     pub line: usize,
@@ -57,7 +59,12 @@ mod manifest_test {
                         file a.10.incr.aof seq 10 type i\nfile a.2.base.rdb seq 2 type b\n";
         let files = files_of(manifest).unwrap();
         assert_eq!(files, ["a.2.base.rdb", "a.2.incr.aof", "a.10.incr.aof"]);
-        assert_eq!(files_of("file a seq 1 type i\nfile ../b seq 2 type i").unwrap_err().line, 2);
+        assert_eq!(
+            files_of("file a seq 1 type i\nfile ../b seq 2 type i")
+                .unwrap_err()
+                .line,
+            2
+        );
         assert_eq!(files_of("file a seq 1 type x").unwrap_err().line, 1);
     }
 }

@@ -41,8 +41,8 @@ pub enum Meaning {
 
 /// Commands that change nothing that is copied.
 const NOTHING: &[&str] = &[
-    "ping", "multi", "exec", "discard", "replconf", "publish", "spublish", "function", "script", "acl", "wait",
-    "cluster", "config", "debug",
+    "ping", "multi", "exec", "discard", "replconf", "publish", "spublish", "function", "script",
+    "acl", "wait", "cluster", "config", "debug",
 ];
 
 /// Commands that only ever change a value of a type that is no string, where it stands.
@@ -50,29 +50,77 @@ const OTHERS: &[(&str, &[&str])] = &[
     (
         "list",
         &[
-            "lpush", "rpush", "lpushx", "rpushx", "lpop", "rpop", "lset", "linsert", "ltrim", "lrem", "rpoplpush",
-            "lmove", "lmpop", "blpop", "brpop", "blmove", "blmpop", "brpoplpush",
+            "lpush",
+            "rpush",
+            "lpushx",
+            "rpushx",
+            "lpop",
+            "rpop",
+            "lset",
+            "linsert",
+            "ltrim",
+            "lrem",
+            "rpoplpush",
+            "lmove",
+            "lmpop",
+            "blpop",
+            "brpop",
+            "blmove",
+            "blmpop",
+            "brpoplpush",
         ],
     ),
     ("set", &["sadd", "srem", "spop", "smove"]),
     (
         "hash",
         &[
-            "hset", "hsetnx", "hmset", "hdel", "hincrby", "hincrbyfloat", "hexpire", "hpexpire", "hexpireat",
-            "hpexpireat", "hpersist", "hgetdel", "hgetex", "hsetex",
+            "hset",
+            "hsetnx",
+            "hmset",
+            "hdel",
+            "hincrby",
+            "hincrbyfloat",
+            "hexpire",
+            "hpexpire",
+            "hexpireat",
+            "hpexpireat",
+            "hpersist",
+            "hgetdel",
+            "hgetex",
+            "hsetex",
         ],
     ),
     (
         "sorted set",
         &[
-            "zadd", "zrem", "zincrby", "zpopmin", "zpopmax", "zmpop", "bzpopmin", "bzpopmax", "bzmpop",
-            "zremrangebyrank", "zremrangebyscore", "zremrangebylex", "geoadd",
+            "zadd",
+            "zrem",
+            "zincrby",
+            "zpopmin",
+            "zpopmax",
+            "zmpop",
+            "bzpopmin",
+            "bzpopmax",
+            "bzmpop",
+            "zremrangebyrank",
+            "zremrangebyscore",
+            "zremrangebylex",
+            "geoadd",
         ],
     ),
     (
         "stream",
         &[
-            "xadd", "xdel", "xtrim", "xsetid", "xgroup", "xack", "xclaim", "xautoclaim", "xreadgroup", "xackdel",
+            "xadd",
+            "xdel",
+            "xtrim",
+            "xsetid",
+            "xgroup",
+            "xack",
+            "xclaim",
+            "xautoclaim",
+            "xreadgroup",
+            "xackdel",
             "xdelex",
         ],
     ),
@@ -80,8 +128,18 @@ const OTHERS: &[(&str, &[&str])] = &[
 
 /// Commands that our own table does not know and whose changed key is the first argument.
 const FIRST_CHANGED: &[&str] = &[
-    "restore", "sunionstore", "sinterstore", "sdiffstore", "zunionstore", "zinterstore", "zdiffstore",
-    "zrangestore", "georadius", "geosearchstore", "pfadd", "pfmerge",
+    "restore",
+    "sunionstore",
+    "sinterstore",
+    "sdiffstore",
+    "zunionstore",
+    "zinterstore",
+    "zdiffstore",
+    "zrangestore",
+    "georadius",
+    "geosearchstore",
+    "pfadd",
+    "pfmerge",
 ];
 
 /// What the command means.
@@ -108,19 +166,18 @@ pub fn meaning(words: &[Vec<u8>]) -> Meaning {
             is_everything: true,
         }),
         ("set", [key, value, options @ ..]) => set(key, value, options),
-        ("mset", pairs) if pairs.len() % 2 == 0 => {
+        ("setnx" | "getset", [key, value]) => set(key, value, &[]),
+        ("mset" | "msetnx", pairs) if pairs.len() % 2 == 0 => {
             let pairs = pairs.chunks_exact(2);
             let pairs = pairs.map(|pair| (pair[0].clone(), pair[1].clone()));
             Some(Meaning::Set(pairs.collect(), None))
         }
         ("del" | "unlink", keys) => Some(Meaning::Delete(keys.to_vec())),
-        ("pexpireat", [key, at]) => {
-            integer(at).map(|at| Meaning::ExpireAt(key.clone(), at))
-        }
+        ("getdel", [key]) => Some(Meaning::Delete(vec![key.clone()])),
+        ("pexpireat", [key, at]) => integer(at).map(|at| Meaning::ExpireAt(key.clone(), at)),
         ("persist", [key]) => Some(Meaning::Persist(key.clone())),
-        ("move", [key, number]) => integer(number).map(|number| {
-            Meaning::Changed(vec![(None, key.clone()), (Some(number), key.clone())])
-        }),
+        ("move", [key, number]) => integer(number)
+            .map(|number| Meaning::Changed(vec![(None, key.clone()), (Some(number), key.clone())])),
         ("copy", [_, to, options @ ..]) => {
             let number = options
                 .windows(2)
@@ -148,7 +205,10 @@ fn set(key: &[u8], value: &[u8], options: &[Vec<u8>]) -> Option<Meaning> {
             _ => return None,
         }
     }
-    Some(Meaning::Set(vec![(key.to_vec(), value.to_vec())], expires_at))
+    Some(Meaning::Set(
+        vec![(key.to_vec(), value.to_vec())],
+        expires_at,
+    ))
 }
 
 fn integer<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
@@ -201,13 +261,26 @@ mod meaning_test {
         let pair = vec![(b"k".to_vec(), b"v".to_vec())];
         assert_eq!(of("SET k v"), Meaning::Set(pair.clone(), None));
         assert_eq!(of("set k v PXAT 5"), Meaning::Set(pair.clone(), Some(5)));
-        assert_eq!(of("SET k v NX GET EXAT 5"), Meaning::Set(pair.clone(), Some(5000)));
-        assert_eq!(of("MSET k v"), Meaning::Set(pair, None));
-        assert_eq!(of("UNLINK a b"), Meaning::Delete(vec![b"a".to_vec(), b"b".to_vec()]));
+        assert_eq!(
+            of("SET k v NX GET EXAT 5"),
+            Meaning::Set(pair.clone(), Some(5000))
+        );
+        for line in ["MSET k v", "MSETNX k v", "SETNX k v", "GETSET k v"] {
+            assert_eq!(of(line), Meaning::Set(pair.clone(), None), "{line}");
+        }
+        assert_eq!(
+            of("UNLINK a b"),
+            Meaning::Delete(vec![b"a".to_vec(), b"b".to_vec()])
+        );
         assert_eq!(of("PEXPIREAT k 9"), Meaning::ExpireAt(b"k".to_vec(), 9));
         assert_eq!(of("PERSIST k"), Meaning::Persist(b"k".to_vec()));
         assert_eq!(of("SELECT 3"), Meaning::Select(3));
-        assert_eq!(of("FLUSHALL ASYNC"), Meaning::Flush { is_everything: true });
+        assert_eq!(
+            of("FLUSHALL ASYNC"),
+            Meaning::Flush {
+                is_everything: true
+            }
+        );
         assert_eq!(of("REPLCONF GETACK *"), Meaning::Nothing);
         assert_eq!(of("LPUSH k v"), Meaning::Other("list"));
         assert_eq!(of("SWAPDB 0 1"), Meaning::Swap);
@@ -215,7 +288,14 @@ mod meaning_test {
 
     #[test]
     fn outcomes_that_rest_on_what_was_there_are_read_anew() {
-        for line in ["INCR k", "APPEND k v", "SET k v KEEPTTL", "SET k v PX 5", "SETRANGE k 0 v", "PEXPIREAT k 9 NX"] {
+        for line in [
+            "INCR k",
+            "APPEND k v",
+            "SET k v KEEPTTL",
+            "SET k v PX 5",
+            "SETRANGE k 0 v",
+            "PEXPIREAT k 9 NX",
+        ] {
             assert_eq!(of(line), changed(&["k"]), "{line}");
         }
         assert_eq!(of("RENAME a b"), changed(&["a", "b"]));

@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 pub enum Action {
     /// A change of one key; told to be done by [`Planner::on_done`].
     Change(Place, Change),
-    /// All keys of these databases go; told to be done by [`Planner::on_flushed`].
-    Flush(Vec<u32>),
+    /// All keys of the database go; told to be done by [`Planner::on_flushed`].
+    Flush(u32),
 }
 
 /// What a key has at the source.
@@ -47,7 +47,7 @@ pub enum Outcome {
 #[derive(Debug)]
 struct Flush {
     start: u64,
-    databases: Vec<u32>,
+    database: u32,
 }
 
 /// The state of all keys that something is to be done of.
@@ -143,7 +143,13 @@ impl Planner {
     }
 
     /// A record of the snapshot.
-    pub fn on_record(&mut self, database: u32, key: Vec<u8>, value: Vec<u8>, expires_at: Option<u64>) {
+    pub fn on_record(
+        &mut self,
+        database: u32,
+        key: Vec<u8>,
+        value: Vec<u8>,
+        expires_at: Option<u64>,
+    ) {
         if self.is_copied(database) {
             let place = Place { database, key };
             self.put(place, self.processed, Change::Set { value, expires_at });
@@ -152,7 +158,11 @@ impl Planner {
 
     /// A command on no key. The same goes behind every other command.
     pub fn on_end(&mut self, end: u64) {
-        assert!(end >= self.processed, "{end} comes after {}", self.processed);
+        assert!(
+            end >= self.processed,
+            "{end} comes after {}",
+            self.processed
+        );
         self.processed = end;
         while let Some(entry) = self.fresh.first_entry()
             && *entry.key() <= end
@@ -242,7 +252,6 @@ impl Planner {
         } else {
             return;
         };
-        hold(&mut self.outstanding, start);
         let mut touched = Vec::new();
         for (place, state) in &mut self.keys {
             if !databases.contains(&place.database) {
@@ -261,7 +270,10 @@ impl Planner {
         for place in touched {
             self.on_dirty(start, end, place);
         }
-        self.flushes.push_back(Flush { start, databases });
+        for database in databases {
+            hold(&mut self.outstanding, start);
+            self.flushes.push_back(Flush { start, database });
+        }
     }
 
     /// Something was read at the source when its stream was at `offset`.
@@ -274,7 +286,11 @@ impl Planner {
             self.forget_if_idle(&place);
             return;
         };
-        let told = state.touches.iter().take_while(|(_, end)| *end <= offset).count();
+        let told = state
+            .touches
+            .iter()
+            .take_while(|(_, end)| *end <= offset)
+            .count();
         state.touches.drain(..told);
         if told == 0 {
             self.line_up_to_be_read(place);
@@ -361,7 +377,7 @@ impl Planner {
                 return None;
             }
             self.is_flushing = true;
-            return Some(Action::Flush(flush.databases.clone()));
+            return Some(Action::Flush(flush.database));
         }
         while let Some(place) = self.ready.pop_front() {
             let Some(state) = self.keys.get_mut(&place) else {
@@ -433,7 +449,9 @@ fn hold(outstanding: &mut BTreeMap<u64, usize>, offset: u64) {
 }
 
 fn release(outstanding: &mut BTreeMap<u64, usize>, offset: u64) {
-    let count = outstanding.get_mut(&offset).expect("what is released was held");
+    let count = outstanding
+        .get_mut(&offset)
+        .expect("what is released was held");
     *count -= 1;
     if *count == 0 {
         outstanding.remove(&offset);

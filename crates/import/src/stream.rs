@@ -145,7 +145,11 @@ mod stream_test {
                 }
             }
             let places: Vec<_> = found.iter().map(|it| (it.start, it.end)).collect();
-            assert_eq!(places, [(100, 114), (115, 144), (151, 166)], "pieces of {piece}");
+            assert_eq!(
+                places,
+                [(100, 114), (115, 144), (151, 166)],
+                "pieces of {piece}"
+            );
             assert_eq!(found[1].words, [&b"SET"[..], b"k", b"\r\n"]);
             assert_eq!(reader.offset(), 100 + stream.len() as u64);
             assert!(!reader.is_inside_command());
@@ -157,6 +161,12 @@ mod stream_test {
         let mut reader = StreamReader::new(7);
         reader.push(b"*1\r\n$4\r\nPING\r\n*1\r\n:4\r\n");
         assert!(reader.next_command().unwrap().is_some());
-        assert!(reader.next_command().unwrap_err().to_string().contains("offset 21"));
+        assert!(
+            reader
+                .next_command()
+                .unwrap_err()
+                .to_string()
+                .contains("offset 21")
+        );
     }
 }

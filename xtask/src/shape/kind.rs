@@ -29,6 +29,7 @@ pub(super) enum Kind {
 /// The crates, by what they are for; the others are the server's.
 const KINDS: &[(&str, Kind)] = &[
     ("backup", Kind::Commands),
+    ("import", Kind::Commands),
     ("cli", Kind::Commands),
     ("client", Kind::Client),
     ("sim", Kind::Simulator),

@@ -400,7 +400,7 @@ impl Worker {
 }
 
 /// What time will mend: the server is full, starting, moving things about, or gone.
-fn is_momentary(error: &Error) -> bool {
+pub(crate) fn is_momentary(error: &Error) -> bool {
     match error {
         Error::Refused { .. } => matches!(
             error.prefix(),

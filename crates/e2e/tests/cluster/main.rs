@@ -16,6 +16,7 @@ mod grow;
 mod heal;
 mod hot;
 mod idle;
+mod import;
 mod layout;
 mod limits;
 mod link;

@@ -54,6 +54,10 @@ impl<R: Read> Input<R> {
         self.sum
     }
 
+    pub(super) const fn get_mut(&mut self) -> &mut R {
+        &mut self.reader
+    }
+
     pub(super) fn into_rest(mut self) -> (Vec<u8>, R) {
         self.buffer.truncate(self.end);
         self.buffer.drain(..self.start);
@@ -148,7 +152,9 @@ impl<R: Read> Input<R> {
             (1, _) => Ok(u64::from(first & 0x3f) << 8 | u64::from(self.byte()?)),
             (2, 0x80) => Ok(u64::from(u32::from_be_bytes(self.array()?))),
             (2, 0x81) => Ok(u64::from_be_bytes(self.array()?)),
-            (2, _) => return Err(self.damaged(at, format!("a length that begins with {first:#04x}"))),
+            (2, _) => {
+                return Err(self.damaged(at, format!("a length that begins with {first:#04x}")));
+            }
             _ => Err(first & 0x3f),
         })
     }

@@ -11,7 +11,11 @@ const RUN_BYTES_MAX: usize = 264;
 pub(super) fn unpack(mut input: &[u8], bytes: usize) -> Result<Vec<u8>, &'static str> {
     const CUT: &str = "a compressed string is cut off";
     // What it can be at most, should the announcement be a lie.
-    let mut output = Vec::with_capacity(bytes.min(input.len().saturating_mul(RUN_BYTES_MAX)).min(4096));
+    let mut output = Vec::with_capacity(
+        bytes
+            .min(input.len().saturating_mul(RUN_BYTES_MAX))
+            .min(4096),
+    );
     while let Some((&control, rest)) = input.split_first() {
         let control = usize::from(control);
         if control < 32 {
@@ -55,15 +59,30 @@ mod lzf_test {
     fn runs_repeat_what_they_write() {
         assert_eq!(unpack(&[0, b'a', 0x80, 0], 7).unwrap(), b"aaaaaaa");
         // Seven and more have a byte of their own for the length.
-        assert_eq!(unpack(&[1, b'a', b'b', 0xe0, 1, 1], 12).unwrap(), b"abababababab");
+        assert_eq!(
+            unpack(&[1, b'a', b'b', 0xe0, 1, 1], 12).unwrap(),
+            b"abababababab"
+        );
     }
 
     #[test]
     fn damage_is_told() {
         assert!(unpack(&[5, b'a'], 6).unwrap_err().contains("cut off"));
         assert!(unpack(&[0xe0], 6).unwrap_err().contains("cut off"));
-        assert!(unpack(&[0, b'a', 0x80, 9], 7).unwrap_err().contains("before"));
-        assert!(unpack(&[0, b'a', 0x80, 0], 6).unwrap_err().contains("longer"));
-        assert!(unpack(&[0, b'a'], usize::MAX).unwrap_err().contains("shorter"));
+        assert!(
+            unpack(&[0, b'a', 0x80, 9], 7)
+                .unwrap_err()
+                .contains("before")
+        );
+        assert!(
+            unpack(&[0, b'a', 0x80, 0], 6)
+                .unwrap_err()
+                .contains("longer")
+        );
+        assert!(
+            unpack(&[0, b'a'], usize::MAX)
+                .unwrap_err()
+                .contains("shorter")
+        );
     }
 }

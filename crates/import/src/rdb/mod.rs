@@ -281,6 +281,11 @@ impl<R: Read> RdbReader<R> {
         self.input.offset()
     }
 
+    /// Where the bytes come from. What is read from it past the reader is missing here.
+    pub const fn get_mut(&mut self) -> &mut R {
+        self.input.get_mut()
+    }
+
     /// The reader, and bytes that were read from it and not taken: they stand behind the snapshot.
     pub fn into_rest(self) -> (Vec<u8>, R) {
         self.input.into_rest()

@@ -21,7 +21,9 @@ enum Shape {
     /// For each node a number and a string.
     Nodes,
     /// For each element a number, and two strings; 8 bytes before the count, if so.
-    TimedFields { has_least: bool },
+    TimedFields {
+        has_least: bool,
+    },
     /// 8 bytes, and one string.
     TimedBlob,
     /// For each element two strings and 8 bytes.
