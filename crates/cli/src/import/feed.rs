@@ -184,10 +184,12 @@ impl Feed {
                 said: Instant::now(),
                 acknowledged: 0,
                 heard: Instant::now(),
+                is_answered: false,
                 is_following: false,
             },
         );
         let line = line(&mut socket).map_err(|it| End::Lost(it.into()))?;
+        socket.get_mut().is_answered = true;
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["+FULLRESYNC", id, offset] => {
@@ -395,12 +397,17 @@ struct Socket {
     said: Instant,
     acknowledged: u64,
     heard: Instant,
+    /// The source has answered PSYNC. One that gathers replicas for a snapshot waits until they are silent.
+    is_answered: bool,
     is_following: bool,
 }
 
 impl Socket {
     /// Says that we are there, if that is due.
     fn say(&mut self) -> io::Result<()> {
+        if !self.is_answered {
+            return Ok(());
+        }
         let low_water = self.low_water.load(Ordering::Relaxed);
         let has_moved =
             self.is_following && low_water > self.acknowledged && self.said.elapsed() > READ_WAIT;
