@@ -47,7 +47,7 @@ fn moves_in_from(program: &str) {
     };
     origin.fill(KEYS);
     let mut people = origin.connect();
-    people.must(&["RPUSH", "list", "a"]);
+    assert_eq!(people.call(&["RPUSH", "list", "a"]).as_integer(), Some(1));
     let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
     cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
     cluster.wait_until_whole("t", 2);
@@ -134,6 +134,10 @@ fn files_of_a_server_are_imported() {
     };
     let mut people = origin.connect();
     people.must(&["CONFIG", "SET", "appendonly", "yes"]);
+    wait_for("the append-only file", || {
+        let info = people.call(&["INFO", "persistence"]).text();
+        info.contains("aof_rewrite_in_progress:0").then_some(())
+    });
     origin.fill(2000);
     for line in [
         &["SET", "n", "1"][..],
@@ -145,7 +149,8 @@ fn files_of_a_server_are_imported() {
         &["DEL", "old:1"],
         &["LPUSH", "list", "a"],
     ] {
-        people.must(line);
+        let reply = people.call(line);
+        assert!(!reply.is_error(), "{line:?}: {}", reply.text());
     }
     let cluster = Cluster::start(&[0], 1, &[]);
     let target = address(&cluster, 0);
