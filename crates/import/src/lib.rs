@@ -24,7 +24,7 @@ mod stream;
 
 pub use manifest::{ManifestError, files_of};
 pub use meaning::{Meaning, meaning};
-pub use plan::{Action, Change, Outcome, Place, Planner};
-pub use rdb::{Item, RdbError, RdbReader, Snapshot};
+pub use plan::{KeyChange, KeyPlace, PlannedAction, Planner, ReadOutcome};
+pub use rdb::{Item, RdbError, RdbReader, RdbString};
 pub use resume::{Phase, ResumeError, ResumePoint};
 pub use stream::{StreamCommand, StreamError, StreamReader};

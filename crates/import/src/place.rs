@@ -13,7 +13,7 @@ const TOUCHES_MAX: usize = 64;
 
 /// A key of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct KeyPlace {
     /// The database of the source.
     pub database: u32,
     /// The key.
@@ -22,7 +22,7 @@ pub struct Place {
 
 /// What is to become of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum KeyChange {
     /// It has this value, until this time.
     Set {
         /// The value.
@@ -44,7 +44,7 @@ pub enum Change {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) start: u64,
-    pub(crate) change: Change,
+    pub(crate) change: KeyChange,
 }
 
 /// What is known of a key.

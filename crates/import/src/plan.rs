@@ -1,7 +1,7 @@
 //! What is to be done of each key, so that the target becomes what the source is.
 //!
 //! In:  records of the snapshot, commands of the stream by their meaning, what was read anew, and word of what the target has
-//!      acknowledged. Out: [`Action`]s for the target, keys to be read at the source, and the resume point.
+//!      acknowledged. Out: [`PlannedAction`]s for the target, keys to be read at the source, and the resume point.
 //!
 //! A key of which the stream does not tell the outcome (INCR, APPEND, RENAME, ..) is *dirty*: it is read at the source, which
 //! tells the value and, in the same moment, how far its stream is. Commands on the key up to there are in the value; later
@@ -16,22 +16,22 @@
 //!
 //! Not here: what a command means (`meaning`); sending and sending again.
 
-pub use crate::place::{Change, Place};
+pub use crate::place::{KeyChange, KeyPlace};
 use crate::place::{State, Waiting};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Something for the target to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum PlannedAction {
     /// A change of one key; told to be done by [`Planner::on_done`].
-    Change(Place, Change),
+    Change(KeyPlace, KeyChange),
     /// All keys of the database go; told to be done by [`Planner::on_flushed`].
     Flush(u32),
 }
 
 /// What a key has at the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReadOutcome {
     /// A string.
     Value {
         /// The value.
@@ -57,16 +57,16 @@ pub struct Planner {
     databases: BTreeSet<u32>,
     database: u32,
     processed: u64,
-    keys: HashMap<Place, State>,
-    ready: VecDeque<Place>,
-    to_read: VecDeque<Place>,
+    keys: HashMap<KeyPlace, State>,
+    ready: VecDeque<KeyPlace>,
+    to_read: VecDeque<KeyPlace>,
     under_way: usize,
     flushes: VecDeque<Flush>,
     is_flushing: bool,
     /// Offsets whose outcome is not at the target, and how often.
     outstanding: BTreeMap<u64, usize>,
     /// Keys that were read ahead of the stream, by how far.
-    fresh: BTreeMap<u64, Vec<Place>>,
+    fresh: BTreeMap<u64, Vec<KeyPlace>>,
     /// From which offset on commands are about which database.
     selections: VecDeque<(u64, u32)>,
     /// Commands that were passed over, by database that is not copied.
@@ -151,8 +151,8 @@ impl Planner {
         expires_at: Option<u64>,
     ) {
         if self.is_copied(database) {
-            let place = Place { database, key };
-            self.put(place, self.processed, Change::Set { value, expires_at });
+            let place = KeyPlace { database, key };
+            self.put(place, self.processed, KeyChange::Set { value, expires_at });
         }
     }
 
@@ -191,22 +191,22 @@ impl Planner {
     }
 
     /// A command changed a key of the present database in a way that its words tell.
-    pub fn on_change(&mut self, start: u64, end: u64, key: Vec<u8>, change: Change) {
+    pub fn on_change(&mut self, start: u64, end: u64, key: Vec<u8>, change: KeyChange) {
         let database = self.database;
         if !self.is_copied(database) {
             return;
         }
-        let place = Place { database, key };
+        let place = KeyPlace { database, key };
         let state = self.keys.entry(place.clone()).or_default();
         if end <= state.fresh_until {
             return;
         }
         match change {
-            Change::Set { .. } | Change::Delete => self.put(place, start, change),
-            Change::ExpireAt(_) | Change::Persist if state.is_dirty() => {
+            KeyChange::Set { .. } | KeyChange::Delete => self.put(place, start, change),
+            KeyChange::ExpireAt(_) | KeyChange::Persist if state.is_dirty() => {
                 self.on_dirty(start, end, place);
             }
-            Change::ExpireAt(_) | Change::Persist | Change::Execute(_) => {
+            KeyChange::ExpireAt(_) | KeyChange::Persist | KeyChange::Execute(_) => {
                 self.add(place, start, change);
             }
         }
@@ -217,12 +217,12 @@ impl Planner {
         for (database, key) in keys {
             let database = database.unwrap_or(self.database);
             if self.is_copied(database) {
-                self.on_dirty(start, end, Place { database, key });
+                self.on_dirty(start, end, KeyPlace { database, key });
             }
         }
     }
 
-    fn on_dirty(&mut self, start: u64, end: u64, place: Place) {
+    fn on_dirty(&mut self, start: u64, end: u64, place: KeyPlace) {
         let state = self.keys.entry(place.clone()).or_default();
         if end <= state.fresh_until {
             return;
@@ -235,7 +235,7 @@ impl Planner {
         self.line_up_to_be_read(place);
     }
 
-    fn line_up_to_be_read(&mut self, place: Place) {
+    fn line_up_to_be_read(&mut self, place: KeyPlace) {
         let state = self.keys.entry(place.clone()).or_default();
         if state.is_dirty() && !state.is_read && !state.is_to_be_read {
             state.is_to_be_read = true;
@@ -277,7 +277,7 @@ impl Planner {
     }
 
     /// Something was read at the source when its stream was at `offset`.
-    pub fn on_read(&mut self, place: Place, offset: u64, outcome: Outcome) {
+    pub fn on_read(&mut self, place: KeyPlace, offset: u64, outcome: ReadOutcome) {
         let Some(state) = self.keys.get_mut(&place) else {
             return;
         };
@@ -306,8 +306,8 @@ impl Planner {
             self.fresh.entry(offset).or_default().push(place.clone());
         }
         let change = match outcome {
-            Outcome::Value { value, expires_at } => Change::Set { value, expires_at },
-            Outcome::Absent => Change::Delete,
+            ReadOutcome::Value { value, expires_at } => KeyChange::Set { value, expires_at },
+            ReadOutcome::Absent => KeyChange::Delete,
         };
         self.replace(&place, held, change);
         release(&mut self.outstanding, held);
@@ -315,7 +315,7 @@ impl Planner {
     }
 
     /// A value by the stream's own words: it puts away whatever was not known, or waits.
-    fn put(&mut self, place: Place, start: u64, change: Change) {
+    fn put(&mut self, place: KeyPlace, start: u64, change: KeyChange) {
         let state = self.keys.entry(place.clone()).or_default();
         state.touches.clear();
         if let Some(held) = state.held.take() {
@@ -324,7 +324,7 @@ impl Planner {
         self.replace(&place, start, change);
     }
 
-    fn replace(&mut self, place: &Place, start: u64, change: Change) {
+    fn replace(&mut self, place: &KeyPlace, start: u64, change: KeyChange) {
         let state = self.keys.entry(place.clone()).or_default();
         for waiting in state.waiting.drain(..) {
             release(&mut self.outstanding, waiting.start);
@@ -335,13 +335,15 @@ impl Planner {
     }
 
     /// A change that rests on what is before it.
-    fn add(&mut self, place: Place, start: u64, change: Change) {
+    fn add(&mut self, place: KeyPlace, start: u64, change: KeyChange) {
         let state = self.keys.entry(place.clone()).or_default();
         let last = state.waiting.back_mut().map(|it| &mut it.change);
         match (last, change) {
-            (Some(Change::Set { expires_at, .. }), Change::ExpireAt(at)) => *expires_at = Some(at),
-            (Some(Change::Set { expires_at, .. }), Change::Persist) => *expires_at = None,
-            (Some(Change::Delete), Change::ExpireAt(_) | Change::Persist) => {}
+            (Some(KeyChange::Set { expires_at, .. }), KeyChange::ExpireAt(at)) => {
+                *expires_at = Some(at)
+            }
+            (Some(KeyChange::Set { expires_at, .. }), KeyChange::Persist) => *expires_at = None,
+            (Some(KeyChange::Delete), KeyChange::ExpireAt(_) | KeyChange::Persist) => {}
             (_, change) => {
                 hold(&mut self.outstanding, start);
                 state.waiting.push_back(Waiting { start, change });
@@ -350,7 +352,7 @@ impl Planner {
         self.line_up(&place);
     }
 
-    fn line_up(&mut self, place: &Place) {
+    fn line_up(&mut self, place: &KeyPlace) {
         if let Some(state) = self.keys.get_mut(place)
             && state.under_way.is_none()
             && !state.is_ready
@@ -361,14 +363,14 @@ impl Planner {
         }
     }
 
-    fn forget_if_idle(&mut self, place: &Place) {
+    fn forget_if_idle(&mut self, place: &KeyPlace) {
         if self.keys.get(place).is_some_and(State::is_idle) {
             self.keys.remove(place);
         }
     }
 
     /// The next thing for the target.
-    pub fn poll_action(&mut self) -> Option<Action> {
+    pub fn poll_action(&mut self) -> Option<PlannedAction> {
         if self.is_flushing {
             return None;
         }
@@ -377,7 +379,7 @@ impl Planner {
                 return None;
             }
             self.is_flushing = true;
-            return Some(Action::Flush(flush.database));
+            return Some(PlannedAction::Flush(flush.database));
         }
         while let Some(place) = self.ready.pop_front() {
             let Some(state) = self.keys.get_mut(&place) else {
@@ -388,7 +390,7 @@ impl Planner {
                 Some(Waiting { start, change }) if state.under_way.is_none() => {
                     state.under_way = Some(start);
                     self.under_way += 1;
-                    return Some(Action::Change(place, change));
+                    return Some(PlannedAction::Change(place, change));
                 }
                 Some(waiting) => state.waiting.push_front(waiting),
                 None => self.forget_if_idle(&place),
@@ -401,7 +403,7 @@ impl Planner {
     ///
     /// # Panics
     /// If none was under way (a caller bug).
-    pub fn on_done(&mut self, place: &Place) {
+    pub fn on_done(&mut self, place: &KeyPlace) {
         let state = self.keys.get_mut(place);
         let under_way = state.and_then(|it| it.under_way.take());
         let start = under_way.expect("only what is under way is done");
@@ -424,7 +426,7 @@ impl Planner {
     }
 
     /// Up to so many dirty keys, which are to be read at the source now.
-    pub fn poll_reads(&mut self, most: usize) -> Vec<Place> {
+    pub fn poll_reads(&mut self, most: usize) -> Vec<KeyPlace> {
         let mut places = Vec::new();
         while places.len() < most
             && let Some(place) = self.to_read.pop_front()

@@ -1,24 +1,24 @@
 //! Schedules: what comes when, and that nothing is lost or done twice.
 
-use super::{Action, Change, Outcome, Place, Planner};
+use super::{KeyChange, KeyPlace, PlannedAction, Planner, ReadOutcome};
 use std::collections::BTreeMap;
 
-fn place(key: &str) -> Place {
-    Place {
+fn place(key: &str) -> KeyPlace {
+    KeyPlace {
         database: 0,
         key: key.as_bytes().to_vec(),
     }
 }
 
-fn set(value: &str) -> Change {
-    Change::Set {
+fn set(value: &str) -> KeyChange {
+    KeyChange::Set {
         value: value.as_bytes().to_vec(),
         expires_at: None,
     }
 }
 
-fn has(value: &str) -> Outcome {
-    Outcome::Value {
+fn has(value: &str) -> ReadOutcome {
+    ReadOutcome::Value {
         value: value.as_bytes().to_vec(),
         expires_at: None,
     }
@@ -55,7 +55,7 @@ impl Copy {
 
     fn delete(&mut self, key: &str) {
         let key = key.as_bytes().to_vec();
-        self.command(|it, start, end| it.on_change(start, end, key, Change::Delete));
+        self.command(|it, start, end| it.on_change(start, end, key, KeyChange::Delete));
     }
 
     fn changed(&mut self, keys: &[&str]) {
@@ -77,7 +77,7 @@ impl Copy {
             .collect()
     }
 
-    fn read(&mut self, key: &str, offset: u64, outcome: Outcome) {
+    fn read(&mut self, key: &str, offset: u64, outcome: ReadOutcome) {
         self.planner.on_read(place(key), offset, outcome);
     }
 
@@ -85,23 +85,23 @@ impl Copy {
     fn run(&mut self) {
         while let Some(action) = self.planner.poll_action() {
             match action {
-                Action::Change(place, change) => {
+                PlannedAction::Change(place, change) => {
                     match change {
-                        Change::Set { value, .. } => {
+                        KeyChange::Set { value, .. } => {
                             self.target.insert(place.key.clone(), value);
                         }
-                        Change::Delete => {
+                        KeyChange::Delete => {
                             self.target.remove(&place.key);
                         }
-                        Change::ExpireAt(_) | Change::Persist | Change::Execute(_) => {}
+                        KeyChange::ExpireAt(_) | KeyChange::Persist | KeyChange::Execute(_) => {}
                     }
                     self.planner.on_done(&place);
                 }
-                Action::Flush(0) => {
+                PlannedAction::Flush(0) => {
                     self.target.clear();
                     self.planner.on_flushed();
                 }
-                Action::Flush(other) => panic!("database {other} is not copied"),
+                PlannedAction::Flush(other) => panic!("database {other} is not copied"),
             }
         }
     }
@@ -209,7 +209,7 @@ fn rename_is_two_keys() {
     copy.run();
     copy.changed(&["a", "b"]);
     assert_eq!(copy.reads(), ["a", "b"]);
-    copy.read("a", 20, Outcome::Absent);
+    copy.read("a", 20, ReadOutcome::Absent);
     assert_eq!(copy.planner.low_water(), 10);
     copy.read("b", 20, has("v"));
     copy.assert_rests();
@@ -236,12 +236,12 @@ fn flush_waits_for_what_is_under_way() {
     let mut copy = Copy::new();
     copy.set("a", "1");
     let under_way = copy.planner.poll_action();
-    assert_eq!(under_way, Some(Action::Change(place("a"), set("1"))));
+    assert_eq!(under_way, Some(PlannedAction::Change(place("a"), set("1"))));
     copy.flush();
     copy.set("a", "2");
     assert_eq!(copy.planner.poll_action(), None);
     copy.planner.on_done(&place("a"));
-    assert_eq!(copy.planner.poll_action(), Some(Action::Flush(0)));
+    assert_eq!(copy.planner.poll_action(), Some(PlannedAction::Flush(0)));
     assert_eq!(copy.planner.poll_action(), None);
     assert_eq!(copy.planner.low_water(), 10);
     copy.planner.on_flushed();
@@ -278,7 +278,7 @@ fn answer_from_before_a_flush_does_not_stay() {
     copy.read("n", 10, has("1"));
     copy.run();
     assert_eq!(copy.reads(), ["n"]);
-    copy.read("n", 20, Outcome::Absent);
+    copy.read("n", 20, ReadOutcome::Absent);
     copy.assert_rests();
     assert_eq!(copy.get("n"), None);
 }
@@ -291,18 +291,18 @@ fn of_one_key_one_change_is_under_way_and_the_last_one_waits() {
     copy.set("a", "2");
     copy.set("a", "3");
     let key = b"a".to_vec();
-    copy.command(|it, start, end| it.on_change(start, end, key, Change::ExpireAt(99)));
+    copy.command(|it, start, end| it.on_change(start, end, key, KeyChange::ExpireAt(99)));
     assert_eq!(copy.planner.poll_action(), None);
     assert_eq!(copy.planner.low_water(), 0);
     copy.planner.on_done(&place("a"));
     assert_eq!(copy.planner.low_water(), 20);
-    let last = Change::Set {
+    let last = KeyChange::Set {
         value: b"3".to_vec(),
         expires_at: Some(99),
     };
     assert_eq!(
         copy.planner.poll_action(),
-        Some(Action::Change(place("a"), last))
+        Some(PlannedAction::Change(place("a"), last))
     );
     copy.planner.on_done(&place("a"));
     copy.assert_rests();
@@ -325,7 +325,7 @@ fn resume_point_knows_the_database_of_its_commands() {
     assert!(first.is_some() && second.is_some());
     planner.on_done(&place("a"));
     assert_eq!((planner.low_water(), planner.low_water_database()), (20, 2));
-    planner.on_done(&Place {
+    planner.on_done(&KeyPlace {
         database: 2,
         key: b"a".to_vec(),
     });
@@ -422,8 +422,8 @@ impl Schedule {
     fn run(&mut self) {
         let mut copy = Copy::new();
         let mut taken = 0;
-        let mut reading: Vec<Place> = Vec::new();
-        let mut flying: Vec<Action> = Vec::new();
+        let mut reading: Vec<KeyPlace> = Vec::new();
+        let mut flying: Vec<PlannedAction> = Vec::new();
         for _ in 0..300 {
             match self.below(8) {
                 0 | 1 => self.write(),
@@ -496,35 +496,35 @@ impl Schedule {
     }
 
     /// The source answers by what it is now.
-    fn answer(&mut self, copy: &mut Copy, place: Place) {
+    fn answer(&mut self, copy: &mut Copy, place: KeyPlace) {
         let value = self.states.last().unwrap().get(&place.key);
         let outcome = match value {
-            Some(value) => Outcome::Value {
+            Some(value) => ReadOutcome::Value {
                 value: value.clone(),
                 expires_at: None,
             },
-            None => Outcome::Absent,
+            None => ReadOutcome::Absent,
         };
         let offset = 10 * self.commands.len() as u64;
         copy.planner.on_read(place, offset, outcome);
     }
 }
 
-fn land(copy: &mut Copy, action: Action) {
+fn land(copy: &mut Copy, action: PlannedAction) {
     match action {
-        Action::Change(place, change) => {
+        PlannedAction::Change(place, change) => {
             match change {
-                Change::Set { value, .. } => {
+                KeyChange::Set { value, .. } => {
                     copy.target.insert(place.key.clone(), value);
                 }
-                Change::Delete => {
+                KeyChange::Delete => {
                     copy.target.remove(&place.key);
                 }
-                Change::ExpireAt(_) | Change::Persist | Change::Execute(_) => {}
+                KeyChange::ExpireAt(_) | KeyChange::Persist | KeyChange::Execute(_) => {}
             }
             copy.planner.on_done(&place);
         }
-        Action::Flush(_) => {
+        PlannedAction::Flush(_) => {
             copy.target.clear();
             copy.planner.on_flushed();
         }

@@ -8,7 +8,7 @@
 use super::source::{Source, field};
 use anyhow::{Context, anyhow, bail};
 use brickyard_bench::Link;
-use brickyard_import::{Outcome, Place};
+use brickyard_import::{KeyPlace, ReadOutcome};
 use brickyard_wire::{Value, encode_request};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -24,7 +24,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) enum Ask {
     /// Read these keys.
-    Read(Vec<Place>),
+    Read(Vec<KeyPlace>),
     /// Which of a command's words are keys.
     Keys(Vec<Vec<u8>>),
     /// Hold writers up, for so long at the most, and say where the stream ends.
@@ -39,7 +39,7 @@ pub(crate) enum Answer {
     /// Keys as they were when the stream was at `offset`, and the types of those that are no strings.
     Read {
         offset: u64,
-        outcomes: Vec<(Place, Outcome)>,
+        outcomes: Vec<(KeyPlace, ReadOutcome)>,
         others: Vec<String>,
     },
     Keys(anyhow::Result<Vec<Vec<u8>>>),
@@ -99,7 +99,7 @@ impl Asker {
     }
 
     /// Reads keys, through a loss of the connection: reading twice does no harm.
-    fn read_patiently(&mut self, places: &[Place]) -> anyhow::Result<Answer> {
+    fn read_patiently(&mut self, places: &[KeyPlace]) -> anyhow::Result<Answer> {
         let begin = Instant::now();
         loop {
             let error = match self.read(places) {
@@ -120,7 +120,7 @@ impl Asker {
     }
 
     /// Reads keys, and the offset of that moment.
-    pub(crate) fn read(&mut self, places: &[Place]) -> anyhow::Result<Answer> {
+    pub(crate) fn read(&mut self, places: &[KeyPlace]) -> anyhow::Result<Answer> {
         // One database at a time keeps the transaction short; the offset of each part is its own.
         let Some(first) = places.first() else {
             bail!("no key is to be read");
@@ -148,8 +148,8 @@ impl Asker {
     fn read_part(
         &mut self,
         database: u32,
-        places: &[Place],
-        outcomes: &mut Vec<(Place, Outcome)>,
+        places: &[KeyPlace],
+        outcomes: &mut Vec<(KeyPlace, ReadOutcome)>,
         others: &mut Vec<String>,
     ) -> anyhow::Result<u64> {
         if self.database != database {
@@ -204,7 +204,7 @@ impl Asker {
                     bail!("the source refused GET: {}", String::from_utf8_lossy(text));
                 }
                 others.push(String::from_utf8_lossy(kind.bytes().unwrap_or_default()).into_owned());
-                Outcome::Absent
+                ReadOutcome::Absent
             } else if let Some(value) = value.bytes() {
                 let expiry = expiry.integer().and_then(|it| u64::try_from(it).ok());
                 let expires_at = expiry.map(|it| {
@@ -215,9 +215,9 @@ impl Asker {
                     }
                 });
                 let value = value.to_vec();
-                Outcome::Value { value, expires_at }
+                ReadOutcome::Value { value, expires_at }
             } else {
-                Outcome::Absent
+                ReadOutcome::Absent
             };
             outcomes.push((place.clone(), outcome));
         }
@@ -286,7 +286,7 @@ impl Asker {
         &mut self,
         database: u32,
         cursor: &[u8],
-    ) -> anyhow::Result<(Vec<u8>, Vec<Place>)> {
+    ) -> anyhow::Result<(Vec<u8>, Vec<KeyPlace>)> {
         if self.database != database {
             self.must(&["SELECT", &database.to_string()])?;
             self.database = database;
@@ -296,7 +296,7 @@ impl Asker {
             bail!("the source answered SCAN with something else than a cursor and keys");
         };
         let keys = keys.elements().unwrap_or_default().iter();
-        let keys = keys.filter_map(Value::bytes).map(|key| Place {
+        let keys = keys.filter_map(Value::bytes).map(|key| KeyPlace {
             database,
             key: key.to_vec(),
         });

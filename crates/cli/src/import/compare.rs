@@ -8,7 +8,7 @@ use super::{
 };
 use anyhow::bail;
 use brickyard_client::Value;
-use brickyard_import::{Outcome, Place};
+use brickyard_import::{KeyPlace, ReadOutcome};
 use std::{
     fmt,
     time::{SystemTime, UNIX_EPOCH},
@@ -20,9 +20,9 @@ const EXPIRY_MS: u64 = 2000;
 /// A key that is not the same on both sides.
 #[derive(Clone, Debug)]
 pub(crate) struct Difference {
-    pub(crate) place: Place,
-    source: Outcome,
-    target: Outcome,
+    pub(crate) place: KeyPlace,
+    source: ReadOutcome,
+    target: ReadOutcome,
 }
 
 impl fmt::Display for Difference {
@@ -38,10 +38,10 @@ impl fmt::Display for Difference {
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn told(outcome: &ReadOutcome) -> String {
     match outcome {
-        Outcome::Absent => "nothing".to_owned(),
-        Outcome::Value { value, expires_at } => {
+        ReadOutcome::Absent => "nothing".to_owned(),
+        ReadOutcome::Value { value, expires_at } => {
             let mut text: String = String::from_utf8_lossy(value).chars().take(40).collect();
             if value.len() > 40 {
                 text = format!("{text}.. ({} bytes)", value.len());
@@ -58,7 +58,7 @@ fn told(outcome: &Outcome) -> String {
 pub(crate) async fn compare(
     asker: &mut Asker,
     sink: &Sink,
-    places: &[Place],
+    places: &[KeyPlace],
 ) -> anyhow::Result<Vec<Difference>> {
     let Answer::Read { outcomes, .. } = asker.read(places)? else {
         bail!("the source answered a read with something else");
@@ -69,7 +69,7 @@ pub(crate) async fn compare(
 /// Reads the keys at the target; what differs from what the source had.
 pub(crate) async fn compare_with(
     sink: &Sink,
-    outcomes: Vec<(Place, Outcome)>,
+    outcomes: Vec<(KeyPlace, ReadOutcome)>,
 ) -> anyhow::Result<Vec<Difference>> {
     let mut reads = Vec::with_capacity(outcomes.len());
     for (place, source) in outcomes {
@@ -82,8 +82,8 @@ pub(crate) async fn compare_with(
     for (place, source, value, expiry) in reads {
         let (value, expiry) = (value.await?, expiry.await?);
         let target = match value {
-            Value::Null => Outcome::Absent,
-            value => Outcome::Value {
+            Value::Null => ReadOutcome::Absent,
+            value => ReadOutcome::Value {
                 value: value.bytes().unwrap_or_default().to_vec(),
                 expires_at: expiry.integer().and_then(|it| u64::try_from(it).ok()),
             },
@@ -104,20 +104,20 @@ fn now_ms() -> u64 {
     since.map_or(0, |it| it.as_millis() as u64)
 }
 
-fn is_same(source: &Outcome, target: &Outcome, now: u64) -> bool {
-    let is_ending = |outcome: &Outcome| matches!(outcome, Outcome::Value { expires_at: Some(at), .. } if *at <= now + EXPIRY_MS);
+fn is_same(source: &ReadOutcome, target: &ReadOutcome, now: u64) -> bool {
+    let is_ending = |outcome: &ReadOutcome| matches!(outcome, ReadOutcome::Value { expires_at: Some(at), .. } if *at <= now + EXPIRY_MS);
     if is_ending(source) || is_ending(target) {
-        return matches!(source, Outcome::Absent)
-            || matches!(target, Outcome::Absent)
+        return matches!(source, ReadOutcome::Absent)
+            || matches!(target, ReadOutcome::Absent)
             || values(source) == values(target);
     }
     match (source, target) {
         (
-            Outcome::Value {
+            ReadOutcome::Value {
                 value: a,
                 expires_at: x,
             },
-            Outcome::Value {
+            ReadOutcome::Value {
                 value: b,
                 expires_at: y,
             },
@@ -133,20 +133,20 @@ fn is_same(source: &Outcome, target: &Outcome, now: u64) -> bool {
     }
 }
 
-fn values(outcome: &Outcome) -> Option<&[u8]> {
+fn values(outcome: &ReadOutcome) -> Option<&[u8]> {
     match outcome {
-        Outcome::Value { value, .. } => Some(value),
-        Outcome::Absent => None,
+        ReadOutcome::Value { value, .. } => Some(value),
+        ReadOutcome::Absent => None,
     }
 }
 
 #[cfg(test)]
 mod compare_test {
-    use super::{Outcome, is_same};
+    use super::{ReadOutcome, is_same};
 
-    fn value(text: &str, expires_at: Option<u64>) -> Outcome {
+    fn value(text: &str, expires_at: Option<u64>) -> ReadOutcome {
         let value = text.as_bytes().to_vec();
-        Outcome::Value { value, expires_at }
+        ReadOutcome::Value { value, expires_at }
     }
 
     #[test]
@@ -160,9 +160,13 @@ mod compare_test {
             &value("a", Some(50_000)),
             now
         ));
-        assert!(!is_same(&Outcome::Absent, &value("a", None), now));
+        assert!(!is_same(&ReadOutcome::Absent, &value("a", None), now));
         // What ends at this very moment may be gone on one side.
-        assert!(is_same(&Outcome::Absent, &value("a", Some(10_500)), now));
+        assert!(is_same(
+            &ReadOutcome::Absent,
+            &value("a", Some(10_500)),
+            now
+        ));
         assert!(!is_same(
             &value("a", Some(10_500)),
             &value("b", Some(10_500)),

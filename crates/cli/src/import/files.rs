@@ -14,8 +14,8 @@ use super::{
 use anyhow::{Context, bail, ensure};
 use brickyard_client::{Error, Value};
 use brickyard_import::{
-    Action, Change, Item, Meaning, Planner, RdbReader, StreamCommand, StreamReader, files_of,
-    meaning,
+    Item, KeyChange, Meaning, PlannedAction, Planner, RdbReader, StreamCommand, StreamReader,
+    files_of, meaning,
 };
 use std::{
     fs::File,
@@ -226,19 +226,19 @@ impl Import<'_> {
             Meaning::Set(pairs, expires_at) => {
                 for (key, value) in pairs {
                     self.planner
-                        .on_change(start, end, key, Change::Set { value, expires_at });
+                        .on_change(start, end, key, KeyChange::Set { value, expires_at });
                 }
             }
             Meaning::Delete(keys) => {
                 for key in keys {
-                    self.planner.on_change(start, end, key, Change::Delete);
+                    self.planner.on_change(start, end, key, KeyChange::Delete);
                 }
             }
             Meaning::ExpireAt(key, at) => {
                 self.planner
-                    .on_change(start, end, key, Change::ExpireAt(at))
+                    .on_change(start, end, key, KeyChange::ExpireAt(at))
             }
-            Meaning::Persist(key) => self.planner.on_change(start, end, key, Change::Persist),
+            Meaning::Persist(key) => self.planner.on_change(start, end, key, KeyChange::Persist),
             Meaning::Flush { is_everything } => self.planner.on_flush(start, end, is_everything),
             Meaning::Other(kind) => self.leave_out(&format!("change of a {kind}")),
             Meaning::Changed(_) | Meaning::Unknown => self.execute(&words).await?,
@@ -348,8 +348,8 @@ impl Import<'_> {
                 return Ok(());
             }
             match self.sink.next().await? {
-                Action::Change(place, _) => self.planner.on_done(&place),
-                Action::Flush(_) => self.planner.on_flushed(),
+                PlannedAction::Change(place, _) => self.planner.on_done(&place),
+                PlannedAction::Flush(_) => self.planner.on_flushed(),
             }
         }
     }

@@ -17,7 +17,8 @@ use super::{
 use anyhow::{Context, bail, ensure};
 use brickyard_bench::grouped;
 use brickyard_import::{
-    Action, Change, Item, Meaning, Phase, Place, Planner, ResumePoint, StreamCommand, meaning,
+    Item, KeyChange, KeyPlace, Meaning, Phase, PlannedAction, Planner, ResumePoint, StreamCommand,
+    meaning,
 };
 use futures_util::FutureExt;
 use std::{
@@ -71,10 +72,9 @@ struct Live<'a> {
     shown: Shown,
     left_out: Named,
     /// Keys that changed last, for the comparison.
-    sample: VecDeque<Place>,
+    sample: VecDeque<KeyPlace>,
     handover: HandOver,
     progress: Progress,
-    began: Instant,
 }
 
 /// Copies and follows the source until it is handed over.
@@ -112,7 +112,6 @@ pub(crate) async fn run(
         sample: VecDeque::new(),
         handover: HandOver::new(),
         progress: Progress::new(),
-        began: Instant::now(),
     };
     let result = live.go(events, answers, words).await;
     live.progress.finish();
@@ -222,10 +221,10 @@ impl Live<'_> {
             .context("the thread that asks the source has ended")
     }
 
-    fn on_done(&mut self, action: Action) -> anyhow::Result<()> {
+    fn on_done(&mut self, action: PlannedAction) -> anyhow::Result<()> {
         match action {
-            Action::Change(place, _) => self.planner.on_done(&place),
-            Action::Flush(_) => self.planner.on_flushed(),
+            PlannedAction::Change(place, _) => self.planner.on_done(&place),
+            PlannedAction::Flush(_) => self.planner.on_flushed(),
         }
         self.low_water
             .store(self.planner.low_water(), Ordering::Relaxed);
@@ -306,7 +305,7 @@ impl Live<'_> {
                 self.shown.is_following = true;
                 self.progress.tell(&format!(
                     "the snapshot was read in {:.1} s; what changed since follows",
-                    self.began.elapsed().as_secs_f64()
+                    self.progress.began.elapsed().as_secs_f64()
                 ));
             }
             Event::Commands(commands, received) => {
@@ -339,7 +338,7 @@ impl Live<'_> {
             }
             // Also of a copy that broke off before its first resume point.
             for database in self.orders.tables.keys().copied() {
-                self.sink.send(Action::Flush(database))?;
+                self.sink.send(PlannedAction::Flush(database))?;
                 self.sink.next().await?;
             }
         } else {
@@ -399,21 +398,21 @@ impl Live<'_> {
             Meaning::Set(pairs, expires_at) => {
                 for (key, value) in pairs {
                     self.remember(database, &key);
-                    let change = Change::Set { value, expires_at };
+                    let change = KeyChange::Set { value, expires_at };
                     self.planner.on_change(start, end, key, change);
                 }
             }
             Meaning::Delete(keys) => {
                 for key in keys {
                     self.remember(database, &key);
-                    self.planner.on_change(start, end, key, Change::Delete);
+                    self.planner.on_change(start, end, key, KeyChange::Delete);
                 }
             }
             Meaning::ExpireAt(key, at) => {
                 self.planner
-                    .on_change(start, end, key, Change::ExpireAt(at))
+                    .on_change(start, end, key, KeyChange::ExpireAt(at))
             }
-            Meaning::Persist(key) => self.planner.on_change(start, end, key, Change::Persist),
+            Meaning::Persist(key) => self.planner.on_change(start, end, key, KeyChange::Persist),
             Meaning::Flush { is_everything } => self.planner.on_flush(start, end, is_everything),
             Meaning::Other(kind) => {
                 *self
@@ -462,7 +461,7 @@ impl Live<'_> {
 
     fn remember(&mut self, database: u32, key: &[u8]) {
         if self.orders.tables.contains_key(&database) {
-            self.sample.push_back(Place {
+            self.sample.push_back(KeyPlace {
                 database,
                 key: key.to_vec(),
             });
@@ -531,7 +530,7 @@ impl Live<'_> {
     /// The source stands still, and the tables have everything: a last look, and the word.
     async fn hand_over(&mut self) -> anyhow::Result<()> {
         let offset = self.planner.low_water();
-        let mut sample: Vec<Place> = self.sample.drain(..).collect();
+        let mut sample: Vec<KeyPlace> = self.sample.drain(..).collect();
         sample.sort();
         sample.dedup();
         let mut compared = 0;

@@ -30,6 +30,8 @@ pub(crate) struct Shown {
 
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// When the import began.
+    pub(crate) began: Instant,
     told: Instant,
     /// The rate is that of the time since then.
     since: (Instant, u64),
@@ -44,6 +46,7 @@ impl Progress {
         }
         Self {
             bar,
+            began: Instant::now(),
             told: Instant::now(),
             since: (Instant::now(), 0),
             rate: 0,

@@ -9,7 +9,7 @@ use crate::load::writer::is_momentary;
 use anyhow::{Context, anyhow, bail, ensure};
 use brickyard_bench::Target;
 use brickyard_client::{Client, Error, Options, Pending, Table, Value};
-use brickyard_import::{Action, Change, Place};
+use brickyard_import::{KeyChange, KeyPlace, PlannedAction};
 use std::{
     collections::{BTreeMap, VecDeque},
     time::{Duration, Instant},
@@ -37,7 +37,7 @@ pub(crate) struct Sink {
 }
 
 struct Flight {
-    action: Action,
+    action: PlannedAction,
     reply: Pending<Value>,
     since: Instant,
 }
@@ -102,7 +102,7 @@ impl Sink {
     }
 
     /// Sends a change.
-    pub(crate) fn send(&mut self, action: Action) -> anyhow::Result<()> {
+    pub(crate) fn send(&mut self, action: PlannedAction) -> anyhow::Result<()> {
         self.bytes += bytes_of(&action);
         let reply = self.call(&action)?;
         self.flights.push_back(Flight {
@@ -113,10 +113,10 @@ impl Sink {
         Ok(())
     }
 
-    fn call(&self, action: &Action) -> anyhow::Result<Pending<Value>> {
+    fn call(&self, action: &PlannedAction) -> anyhow::Result<Pending<Value>> {
         let (place, change) = match action {
-            Action::Change(place, change) => (place, change),
-            Action::Flush(database) => {
+            PlannedAction::Change(place, change) => (place, change),
+            PlannedAction::Flush(database) => {
                 let table = self
                     .table(*database)?
                     .with_deadline(self.patience.max(ATTEMPT));
@@ -126,25 +126,27 @@ impl Sink {
         let table = self.table(place.database)?;
         let key = &place.key[..];
         Ok(match change {
-            Change::Set {
+            KeyChange::Set {
                 value,
                 expires_at: None,
             } => table.command(&[b"SET", key, value]),
-            Change::Set {
+            KeyChange::Set {
                 value,
                 expires_at: Some(at),
             } => table.command(&[b"SET", key, value, b"PXAT", at.to_string().as_bytes()]),
-            Change::Delete => table.command(&[b"DEL", key]),
-            Change::ExpireAt(at) => table.command(&[b"PEXPIREAT", key, at.to_string().as_bytes()]),
-            Change::Persist => table.command(&[b"PERSIST", key]),
-            Change::Execute(words) => table.command(words),
+            KeyChange::Delete => table.command(&[b"DEL", key]),
+            KeyChange::ExpireAt(at) => {
+                table.command(&[b"PEXPIREAT", key, at.to_string().as_bytes()])
+            }
+            KeyChange::Persist => table.command(&[b"PERSIST", key]),
+            KeyChange::Execute(words) => table.command(words),
         })
     }
 
     /// Waits for the oldest change under way to be acknowledged; for ever, if there is none.
     ///
     /// Nothing is lost when it is dropped before: what it has waited for is waited for again.
-    pub(crate) async fn next(&mut self) -> anyhow::Result<Action> {
+    pub(crate) async fn next(&mut self) -> anyhow::Result<PlannedAction> {
         loop {
             let Some(flight) = self.flights.front_mut() else {
                 return std::future::pending().await;
@@ -195,30 +197,32 @@ impl Sink {
     }
 }
 
-fn can_repeat(action: &Action) -> bool {
-    !matches!(action, Action::Change(_, Change::Execute(_)))
+fn can_repeat(action: &PlannedAction) -> bool {
+    !matches!(action, PlannedAction::Change(_, KeyChange::Execute(_)))
 }
 
-fn bytes_of(action: &Action) -> usize {
+fn bytes_of(action: &PlannedAction) -> usize {
     match action {
-        Action::Change(Place { key, .. }, Change::Set { value, .. }) => key.len() + value.len(),
-        Action::Change(Place { key, .. }, Change::Execute(words)) => {
+        PlannedAction::Change(KeyPlace { key, .. }, KeyChange::Set { value, .. }) => {
+            key.len() + value.len()
+        }
+        PlannedAction::Change(KeyPlace { key, .. }, KeyChange::Execute(words)) => {
             key.len() + words.iter().map(Vec::len).sum::<usize>()
         }
-        Action::Change(place, _) => place.key.len(),
-        Action::Flush(_) => 0,
+        PlannedAction::Change(place, _) => place.key.len(),
+        PlannedAction::Flush(_) => 0,
     }
 }
 
-fn describe(action: &Action) -> String {
+fn describe(action: &PlannedAction) -> String {
     match action {
-        Action::Change(place, change) => {
+        PlannedAction::Change(place, change) => {
             let verb = match change {
-                Change::Set { value, .. } => format!("a value of {} bytes", value.len()),
-                Change::Delete => "a removal".to_owned(),
-                Change::ExpireAt(_) => "a time of expiry".to_owned(),
-                Change::Persist => "the end of an expiry".to_owned(),
-                Change::Execute(words) => {
+                KeyChange::Set { value, .. } => format!("a value of {} bytes", value.len()),
+                KeyChange::Delete => "a removal".to_owned(),
+                KeyChange::ExpireAt(_) => "a time of expiry".to_owned(),
+                KeyChange::Persist => "the end of an expiry".to_owned(),
+                KeyChange::Execute(words) => {
                     String::from_utf8_lossy(words.first().map(Vec::as_slice).unwrap_or_default())
                         .into_owned()
                 }
@@ -228,6 +232,6 @@ fn describe(action: &Action) -> String {
                 String::from_utf8_lossy(&place.key)
             )
         }
-        Action::Flush(_) => "FLUSHDB".to_owned(),
+        PlannedAction::Flush(_) => "FLUSHDB".to_owned(),
     }
 }

@@ -11,7 +11,7 @@ use super::{
     source::Source,
 };
 use brickyard_bench::grouped;
-use brickyard_import::Place;
+use brickyard_import::KeyPlace;
 use std::{collections::BTreeMap, time::Duration};
 
 /// Keys that are compared at a time.
@@ -79,7 +79,7 @@ pub(crate) async fn verify(
         let mut scan = sink.table(database)?.scan();
         let mut places = Vec::new();
         while let Some(key) = scan.next().await? {
-            places.push(Place { database, key });
+            places.push(KeyPlace { database, key });
             if places.len() == BATCH {
                 look(&mut asker, sink, &places, &mut verdict).await?;
                 places.clear();
@@ -92,7 +92,7 @@ pub(crate) async fn verify(
             break;
         }
         tokio::time::sleep(BETWEEN_LOOKS).await;
-        let mut again: Vec<Place> = verdict.differences.drain(..).map(|it| it.place).collect();
+        let mut again: Vec<KeyPlace> = verdict.differences.drain(..).map(|it| it.place).collect();
         again.sort();
         again.dedup();
         let compared = verdict.compared;
@@ -107,7 +107,7 @@ pub(crate) async fn verify(
 async fn look(
     asker: &mut Asker,
     sink: &Sink,
-    places: &[Place],
+    places: &[KeyPlace],
     verdict: &mut Verdict,
 ) -> anyhow::Result<()> {
     if places.is_empty() {

@@ -66,7 +66,7 @@ pub enum RdbError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A string.
-    Record(Snapshot),
+    Record(RdbString),
     /// A key with a value of another type.
     Other {
         /// The database that it is in.
@@ -94,7 +94,7 @@ pub enum Item {
 
 /// One string of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct RdbString {
     /// The database that it is in.
     pub database: u32,
     /// Its key.
@@ -250,7 +250,7 @@ impl<R: Read> RdbReader<R> {
         }
         let value = self.input.text(VALUE_BYTES_MAX)?;
         Ok(match (key, value) {
-            (Text::Whole(key), Text::Whole(value)) => Item::Record(Snapshot {
+            (Text::Whole(key), Text::Whole(value)) => Item::Record(RdbString {
                 database,
                 key,
                 value,

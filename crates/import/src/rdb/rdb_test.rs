@@ -1,6 +1,6 @@
 //! Snapshots: every form of length, every type, every damage; and what a real server writes.
 
-use super::{Item, RdbError, RdbReader, Snapshot, crc64};
+use super::{Item, RdbError, RdbReader, RdbString, crc64};
 use std::{
     collections::BTreeMap,
     io::{Read, Write},
@@ -30,7 +30,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Item>, RdbError> {
 }
 
 fn record(key: &[u8], value: &[u8]) -> Item {
-    Item::Record(Snapshot {
+    Item::Record(RdbString {
         database: 0,
         key: key.to_vec(),
         value: value.to_vec(),
@@ -80,7 +80,7 @@ fn expiry_and_database_are_those_before_the_key() {
         (b"m", b"x", None),
     ];
     let expected = expected.map(|(key, value, expires_at)| {
-        Item::Record(Snapshot {
+        Item::Record(RdbString {
             database: 3,
             key: key.to_vec(),
             value: value.to_vec(),
