@@ -136,7 +136,6 @@ const FIRST_CHANGED: &[&str] = &[
     "zinterstore",
     "zdiffstore",
     "zrangestore",
-    "georadius",
     "geosearchstore",
     "pfadd",
     "pfmerge",
