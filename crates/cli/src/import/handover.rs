@@ -43,6 +43,13 @@ pub(crate) struct Wishes {
     pub(crate) fences: bool,
 }
 
+impl Wishes {
+    /// How long the source is told to hold writers up, from when it hears of it.
+    pub(crate) fn longest(&self) -> Duration {
+        self.hold.max(self.pause_max)
+    }
+}
+
 /// Where a hand-over is.
 #[derive(Debug)]
 pub(crate) struct HandOver {
@@ -65,7 +72,7 @@ impl HandOver {
         if self.since.is_none() {
             self.since = Some(Instant::now());
             // Should this program end now, writers go on when the pause is over.
-            let _ = asks.send(Ask::Pause(wishes.hold.max(wishes.pause_max)));
+            let _ = asks.send(Ask::Pause(wishes.longest()));
         }
     }
 

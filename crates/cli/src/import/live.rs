@@ -43,6 +43,8 @@ const READS_MAX: usize = 4;
 const POINT_EVERY: Duration = Duration::from_secs(1);
 /// The loop looks about at least so often.
 const TICK: Duration = Duration::from_millis(50);
+/// So long before the source lets writers go again it is handed over, or not at all.
+const PAUSE_LEFT: Duration = Duration::from_millis(200);
 /// Keys that are compared at the hand-over.
 const SAMPLE: usize = 256;
 
@@ -553,6 +555,12 @@ impl Live<'_> {
             asker::Asker::new(self.source)?.fence()?;
         }
         let waited = self.handover.waited();
+        let longest = self.orders.wishes.longest();
+        ensure!(
+            waited + PAUSE_LEFT < longest,
+            "not handed over: it took {waited:?}, and the source holds writers up for {longest:?} (--hold); what they have written \
+             since is not here. Run the same command again: it goes on"
+        );
         self.write_point()?;
         self.point.phase = Phase::HandedOver;
         self.point.write(&self.orders.state)?;
