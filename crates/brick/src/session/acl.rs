@@ -68,10 +68,12 @@ pub(super) fn acl(
         CommandId::AclLog => clients.answer(id, |reply| show_log(log, now, args, reply))?,
         CommandId::AclGenpass => {
             let bits = args.get(2).map_or(Some(GENPASS_BITS), parse_integer);
-            let bits = bits.filter(|bits| (1..=GENPASS_BITS_MAX).contains(bits));
-            let bits = bits.ok_or(ErrorReply::constant(
-                "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096",
-            ))?;
+            let bits = bits.ok_or(ErrorReply::NOT_AN_INTEGER)?;
+            if !(1..=GENPASS_BITS_MAX).contains(&bits) {
+                return Err(ErrorReply::constant(
+                    "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096",
+                ));
+            }
             let request = ControlRequest::GeneratePassword { bits: bits as u32 };
             return Ok(Next::Control(request, Then::Ok));
         }
