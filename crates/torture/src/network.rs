@@ -59,7 +59,7 @@ impl Network {
         ip(&["address", "add", &own, "dev", &bridge])?;
         ip(&["link", "set", &bridge, "up"])?;
         for at in 0..self.nodes {
-            let (space, outer) = (self.space(at), format!("{}v{at}", name(self.third)));
+            let (space, outer) = (self.space(at), self.outer(at));
             ip(&["netns", "add", &space])?;
             let veth = [
                 "link", "add", &outer, "type", "veth", "peer", "name", INTERFACE,
@@ -76,6 +76,11 @@ impl Network {
 
     fn space(&self, at: usize) -> String {
         format!("{}n{at}", name(self.third))
+    }
+
+    /// The end of a node's cable that is outside.
+    fn outer(&self, at: usize) -> String {
+        format!("{}v{at}", name(self.third))
     }
 
     fn host(&self, last: u8) -> Ipv4Addr {
@@ -149,6 +154,9 @@ impl Drop for Network {
     fn drop(&mut self) {
         // What is not there, because building failed half-way, need not be removed.
         for at in 0..self.nodes {
+            // By itself, and first: the kernel takes a namespace apart some time later, and until then the interface would be in
+            // the way of the next network of this number.
+            drop(ip(&["link", "del", &self.outer(at)]));
             drop(ip(&["netns", "del", &self.space(at)]));
         }
         // The last: what has this number afterwards is another network's.
