@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Changes that may wait. Each waits for a client, and clients wait for their answers.
 const WAITING_MAX: usize = 256;
 
+/// Bricks' clients that may wait for the next look: all of a node, about.
+const LOOKING_MAX: usize = 16_384;
+
 /// How soon a request is sent again.
 const REPEAT: Duration = Duration::from_millis(300);
 
@@ -117,8 +120,7 @@ impl Changes {
     /// A brick asks for a change.
     pub(crate) fn ask(&mut self, now: Instant, origin: ChangeOrigin, change: Change) {
         if self.waiting.len() >= WAITING_MAX {
-            let busy = "BUSY too many changes are waiting; try again".to_owned();
-            return self.answers.push((origin, ControlReply::Failed(busy)));
+            return self.answers.push((origin, busy()));
         }
         self.waiting.push_back(Asked {
             origin,
@@ -129,6 +131,9 @@ impl Changes {
 
     /// A brick wants to act by all that was acknowledged by now.
     pub(crate) fn look(&mut self, now: Instant, origin: ChangeOrigin) {
+        if self.looks.waiting.len() >= LOOKING_MAX {
+            return self.answers.push((origin, busy()));
+        }
         self.looks.waiting.push((origin, now));
     }
 
@@ -296,6 +301,10 @@ fn nothing() -> Change {
         name: "default".to_owned(),
         alteration: Alteration::default(),
     }
+}
+
+fn busy() -> ControlReply {
+    ControlReply::Failed("BUSY too many changes are waiting; try again".to_owned())
 }
 
 /// The error that a client gets.

@@ -210,3 +210,16 @@ fn look_that_comes_to_nothing_says_so_and_never_that_all_is_known() {
     assert_eq!(told(&mut changes, at(40_000), 6), [NO_LOOK]);
     assert!(NO_LOOK.starts_with("CLUSTERDOWN "));
 }
+
+#[test]
+fn more_than_a_nodes_clients_do_not_wait_for_a_look() {
+    let mut changes = Changes::default();
+    for token in 0..LOOKING_MAX as u64 {
+        changes.look(at(0), origin(token));
+    }
+    assert!(changes.take_answers(at(0), 0).is_empty());
+    changes.look(at(0), origin(u64::MAX));
+    let answers = changes.take_answers(at(0), 0);
+    assert_eq!(tokens(&answers), [u64::MAX]);
+    assert!(text(&answers[0]).starts_with("BUSY "));
+}
