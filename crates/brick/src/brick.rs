@@ -195,8 +195,7 @@ impl Brick {
         // A walk that waits for anything else is woken by that.
         let rest = rests_until.filter(|it| *it > self.core.now);
         let clean = self.cleaner.rests_until();
-        let commits = self.core.replicas.replicator().commits_due();
-        [silence, rest, clean, commits]
+        [silence, rest, clean]
             .into_iter()
             .flatten()
             .chain([tick])

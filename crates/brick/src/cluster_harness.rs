@@ -57,7 +57,6 @@ pub(crate) struct Cluster {
     /// What bricks have found of partitions that come back online, and for which return.
     returned: BTreeMap<(PartitionId, Replica), (CatalogVersion, crate::ReplicaSummary)>,
     partition_bytes: u64,
-    commit_hold: Duration,
 }
 
 #[derive(Clone, Copy)]
@@ -76,33 +75,17 @@ impl Cluster {
 
     /// The same, whose partitions are split when they have more bytes.
     pub(crate) fn sized(nodes: usize, attributes: TableAttributes, partition_bytes: u64) -> Self {
-        let mut cluster = Self::planned(nodes, attributes, partition_bytes, Duration::ZERO);
-        cluster.settle();
-        cluster
-    }
-
-    /// The same, whose backups may be left without word of commits for so long.
-    pub(crate) fn holding(
-        nodes: usize,
-        attributes: TableAttributes,
-        commit_hold: Duration,
-    ) -> Self {
-        let mut cluster = Self::planned(nodes, attributes, 0, commit_hold);
+        let mut cluster = Self::planned(nodes, attributes, partition_bytes);
         cluster.settle();
         cluster
     }
 
     /// The same before anybody has done anything.
     pub(crate) fn unborn(nodes: usize, attributes: TableAttributes) -> Self {
-        Self::planned(nodes, attributes, 0, Duration::ZERO)
+        Self::planned(nodes, attributes, 0)
     }
 
-    fn planned(
-        nodes: usize,
-        attributes: TableAttributes,
-        partition_bytes: u64,
-        commit_hold: Duration,
-    ) -> Self {
+    fn planned(nodes: usize, attributes: TableAttributes, partition_bytes: u64) -> Self {
         let mut catalog = Catalog::found(Genesis {
             cluster: ClusterId(1),
             node: registration(0, 1),
@@ -139,7 +122,6 @@ impl Cluster {
             rests: BTreeMap::new(),
             returned: BTreeMap::new(),
             partition_bytes,
-            commit_hold,
         };
         for at in 0..nodes {
             cluster.hosts.push(Host {
@@ -160,7 +142,6 @@ impl Cluster {
         let mut shared = shared_of(NodeId(at as u32), 1, Vec::new());
         if let Some(shared) = Arc::get_mut(&mut shared) {
             shared.limits.partition_bytes = self.partition_bytes;
-            shared.limits.commit_hold = self.commit_hold;
         }
         let mut brick = Brick::new(BrickConfig {
             id: BrickId(0),

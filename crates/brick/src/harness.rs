@@ -118,7 +118,6 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
             eviction_timeout: Duration::from_secs(5),
             // Tests hold disks back for as long as they like.
             suspect_after: Duration::from_secs(5),
-            commit_hold: Duration::ZERO,
             recovery_bandwidth: 0,
             segment_bytes: 64 << 20,
             partition_bytes: 0,

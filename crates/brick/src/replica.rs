@@ -89,7 +89,6 @@ impl Replicas {
         let config = ReplicatorConfig {
             eviction_timeout: limits.eviction_timeout,
             suspect_after: limits.suspect_after,
-            commit_hold: limits.commit_hold,
             ..ReplicatorConfig::new(me)
         };
         Self {
@@ -176,11 +175,6 @@ impl Replicas {
             replicator, outbox, ..
         } = &mut self.engine;
         replicator.wants_copies(link, partition) && outbox.copy(link, partition, raw)
-    }
-
-    /// A request waits that may be for the outcome of what is pending of a partition.
-    pub(crate) fn ask_commits(&mut self, partition: PartitionId) {
-        self.engine.replicator.ask_commits(partition);
     }
 
     /// Whether copies may be handed over for this link.

@@ -70,8 +70,6 @@ pub struct NodeLimits {
     /// For how long where others show that it need not take so long; as much as `eviction_timeout`: nobody is suspected
     /// before that.
     pub suspect_after: Duration,
-    /// How long backups may be left without word of a commit that records will bring.
-    pub commit_hold: Duration,
     /// Most bytes a second that a brick copies for others that catch up; 0: as fast as it goes.
     pub recovery_bandwidth: u64,
     /// Bytes after which a segment of the log is full.

@@ -19,9 +19,6 @@ pub struct ReplicatorConfig {
     pub retry: Duration,
     /// How often requests to the control plane, and to dial, are repeated.
     pub repeat: Duration,
-    /// Commit positions wait for so long for records that they can go with, where records come more often than that; zero: they
-    /// are told at once.
-    pub commit_hold: Duration,
     /// A stream on which nothing was sent for so long carries a ping.
     pub ping: Duration,
     /// A stream on which nothing was heard for so long is closed.
@@ -50,7 +47,6 @@ impl ReplicatorConfig {
             suspect_after: Duration::from_secs(1),
             retry: Duration::from_millis(100),
             repeat: Duration::from_secs(1),
-            commit_hold: Duration::ZERO,
             ping: Duration::from_millis(500),
             silence_max: Duration::from_millis(1_500),
             copy_bytes_max: 4 << 20,

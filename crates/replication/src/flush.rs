@@ -4,9 +4,8 @@
 //! end with commit positions. A stream's receiver votes for the turn's end, so a vote covers all that was
 //! sent before it. Work is proportional to what happened, not to how many partitions there are.
 //!
-//! A commit position wakes its receiver, which nobody waits for but a read of that very key. So where records have come one
-//! soon after the other it waits for the next ones, and goes alone when they do not come, or when such a read asks for it. The
-//! question is a vote that says nothing new: whoever tells positions at once may pass over it.
+//! A commit position goes in the turn in which it commits, though it wakes its receiver for itself where no records go: what was
+//! acknowledged is read at the backups as soon as its primary is gone.
 
 use crate::frame::{Begin, Frame};
 use crate::links::Links;
@@ -17,14 +16,10 @@ use crate::ready::{Action, Ready};
 use crate::slots::Slots;
 use crate::work::Work;
 use crate::{LogMark, Sequence};
-use brickyard_types::{Durability, Instant, View};
-use std::time::Duration;
+use brickyard_types::{Durability, View};
 
 /// What the end of a turn looks at, and what it may change.
 pub(crate) struct Flush<'a> {
-    pub(crate) now: Instant,
-    /// How long commit positions may wait for records.
-    pub(crate) hold: Duration,
     pub(crate) sequence: Sequence,
     pub(crate) partitions: &'a mut Slots,
     pub(crate) links: &'a mut Links,
@@ -50,7 +45,6 @@ impl Flush<'_> {
         self.send_records();
         self.yield_partitions();
         self.tell_commits();
-        self.links.end_holds(self.now);
         self.end_turn();
         self.send_votes();
     }
@@ -141,11 +135,7 @@ impl Flush<'_> {
                 };
                 let id = link.id;
                 link.sender.tell((it.id, it.log.committed));
-                if link.sender.is_busy && !link.sender.is_asked {
-                    self.links.hold(id, self.now + self.hold);
-                } else {
-                    self.links.touch(id);
-                }
+                self.links.touch(id);
             }
         }
         self.work.announced = announced;
@@ -165,11 +155,8 @@ impl Flush<'_> {
                 Sequence(0)
             };
             self.ready.sequence(id, number, &link.sender.commits);
-            link.sender.is_asked &= link.sender.commits.is_empty();
             link.sender.commits.clear();
-            link.sender.held_until = None;
             if needs_vote {
-                link.sender.note_records(self.now, self.hold);
                 // What the receiver checks: turns rise.
                 assert!(
                     self.sequence > link.sender.sent,
@@ -204,9 +191,6 @@ impl Flush<'_> {
             }
             if let Some(vote) = receiver.next_vote(appended, synced) {
                 self.ready.frame(link.id, &Frame::Vote(vote));
-            }
-            if std::mem::take(&mut receiver.asks) {
-                self.ready.frame(link.id, &Frame::Vote(receiver.told));
             }
         }
     }

@@ -85,18 +85,15 @@ impl Replicator {
     /// Whether a flush would do nothing: no other brick is known, and no partition has anything to be done.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
-        self.links.peers.is_empty() && self.work.is_flushed() && self.commits_due().is_none()
+        self.links.peers.is_empty() && self.work.is_flushed()
     }
 
-    /// Ends a turn: what was prepared, decided and received since the last flush becomes frames. Commit positions may wait
-    /// ([`Self::commits_due`]).
+    /// Ends a turn: what was prepared, decided and received since the last flush becomes frames.
     pub fn flush(&mut self, now: Instant) {
         self.assert_carried_out();
         self.settle();
         self.sequence = Sequence(self.sequence.0 + 1);
         Flush {
-            now,
-            hold: self.config.commit_hold,
             sequence: self.sequence,
             partitions: &mut self.partitions,
             links: &mut self.links,
@@ -618,15 +615,6 @@ impl Replicator {
         result
     }
 
-    /// A read waits for the outcome of what is pending of a partition that this brick follows: its primary is asked for it.
-    pub fn ask_commits(&mut self, partition: PartitionId) {
-        let it = self.partitions.by_id(partition);
-        let stream = it.and_then(|it| it.follow.stream.filter(|_| !it.log.pending.is_empty()));
-        if let Some(link) = stream.and_then(|link| self.links.get_mut(link)) {
-            link.receiver.asks = true;
-        }
-    }
-
     fn inflow(&mut self, link: LinkId) -> Inflow<'_> {
         Inflow {
             now: self.now,
@@ -654,11 +642,7 @@ impl Replicator {
             let Some(it) = links.get_mut(link) else {
                 return Ok(());
             };
-            on_vote(it, vote, partitions, work)?;
-            if it.sender.is_asked && !it.sender.commits.is_empty() {
-                links.touch(link);
-            }
-            return Ok(());
+            return on_vote(it, vote, partitions, work);
         }
         let partition = match &frame {
             Frame::Refuse(refuse) => refuse.partition,

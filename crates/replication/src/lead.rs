@@ -86,10 +86,6 @@ pub(crate) fn on_vote(
         return broken("a vote for what was not sent");
     }
     let voted = &mut sender.voted;
-    let is_news = vote.received > voted.received
-        || vote.appended > voted.appended
-        || vote.synced > voted.synced;
-    sender.is_asked |= !is_news;
     voted.received = voted.received.max(vote.received);
     voted.appended = voted.appended.max(vote.appended);
     voted.synced = voted.synced.max(vote.synced);

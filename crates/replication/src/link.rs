@@ -9,7 +9,7 @@ use crate::frame::Vote;
 use crate::pace::Pace;
 use crate::{Direction, LinkId, LogMark, Sequence};
 use brickyard_routing::Replica;
-use brickyard_types::{Durability, Instant, Op, PartitionId, View};
+use brickyard_types::{Durability, Op, PartitionId, View};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -46,14 +46,8 @@ pub(crate) struct Sender {
     pub(crate) waiting: [VecDeque<(Sequence, u32)>; 3],
     /// There is something to vote for in this turn.
     pub(crate) needs_vote: bool,
-    /// Commit positions for the end of this turn, or of one until that instant.
+    /// Commit positions for the end of this turn.
     pub(crate) commits: Vec<(PartitionId, Op)>,
-    pub(crate) held_until: Option<Instant>,
-    /// When something was sent last that is to be voted for, and whether that came soon after the one before.
-    asked_at: Option<Instant>,
-    pub(crate) is_busy: bool,
-    /// The receiver asks for commit positions, and was told none since.
-    pub(crate) is_asked: bool,
     pub(crate) is_touched: bool,
 }
 
@@ -72,8 +66,6 @@ pub(crate) struct Receiver {
     /// The last turn that had.
     unlogged: Sequence,
     pub(crate) told: Vote,
-    /// The sender is to be asked for commit positions: by a vote that says nothing new.
-    pub(crate) asks: bool,
     /// Partitions out of step on this stream, and the view they were refused in (rule
     /// `votes cover what was appended`).
     pub(crate) refused: BTreeMap<PartitionId, View>,
@@ -158,12 +150,6 @@ impl Sender {
         if durability == Durability::Fsync {
             self.sent_to_sync = self.sent_to_sync.max(sequence);
         }
-    }
-
-    /// Something goes out that is to be voted for: if that happens again within `hold`, more is expected as soon.
-    pub(crate) fn note_records(&mut self, now: Instant, hold: Duration) {
-        self.is_busy = self.asked_at.is_some_and(|at| now - at < hold);
-        self.asked_at = Some(now);
     }
 }
 

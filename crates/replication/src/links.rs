@@ -14,7 +14,7 @@ use crate::ready::{Ready, Want};
 use crate::{LinkId, ReplicatorConfig};
 use brickyard_routing::Replica;
 use brickyard_types::{Instant, PartitionId, View};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How soon a stream that is not there is asked for again. Who dials makes pauses of its own: here it is only said that
@@ -28,8 +28,6 @@ pub(crate) struct Links {
     pub(crate) peers: BTreeMap<Replica, Peer>,
     /// Links with something in this turn.
     touched: Vec<LinkId>,
-    /// Links whose commit positions wait, and until when, in the order of that. Some may have gone meanwhile.
-    holds: VecDeque<(Instant, LinkId)>,
 }
 
 /// Another brick in one of its lives.
@@ -105,40 +103,6 @@ impl Links {
     pub(crate) fn put_touched(&mut self, touched: Vec<LinkId>) {
         assert!(touched.is_empty() && self.touched.is_empty());
         self.touched = touched;
-    }
-
-    /// The stream's commit positions wait until then for something that they can go with, unless they wait already, or go in this
-    /// turn.
-    pub(crate) fn hold(&mut self, link: LinkId, until: Instant) {
-        if let Some(it) = self.get_mut(link)
-            && !it.sender.is_touched
-            && it.sender.held_until.is_none()
-        {
-            it.sender.held_until = Some(until);
-            self.holds.push_back((until, link));
-        }
-    }
-
-    /// Commit positions that have waited long enough go in this turn.
-    pub(crate) fn end_holds(&mut self, now: Instant) {
-        while let Some(&(until, link)) = self.holds.front() {
-            let held = self
-                .get(link)
-                .filter(|it| it.sender.held_until == Some(until));
-            let is_held = held.is_some_and(|it| !it.sender.is_touched);
-            if is_held && until > now {
-                break;
-            }
-            self.holds.pop_front();
-            if is_held {
-                self.touch(link);
-            }
-        }
-    }
-
-    /// When the first of those that wait have waited long enough.
-    pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.holds.front().map(|(until, _)| *until)
     }
 
     /// Sends a frame, outside of a turn.

@@ -184,12 +184,6 @@ impl Replicator {
         is_open && it.is_some_and(|it| it.is_copying_on(link))
     }
 
-    /// When a flush is wanted at the latest, for commit positions that wait.
-    #[must_use]
-    pub fn commits_due(&self) -> Option<Instant> {
-        self.links.held_until()
-    }
-
     /// Every removal up to this version of the catalog is obeyed. To be told the control plane only after
     /// the replies of the batch before it have left.
     #[must_use]

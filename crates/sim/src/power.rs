@@ -428,7 +428,6 @@ fn shared(
             request_deadline: shape.request_deadline,
             eviction_timeout: shape.control.eviction_timeout,
             suspect_after: shape.control.eviction_timeout / 2,
-            commit_hold: shape.commit_hold,
             recovery_bandwidth: 0,
             segment_bytes: u64::from(shape.segment_bytes),
             partition_bytes: 0,

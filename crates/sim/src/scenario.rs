@@ -41,8 +41,6 @@ pub(crate) struct TimesOf {
     pub(crate) sync_us: &'static [u64],
     /// How long a message takes.
     pub(crate) latency_us: &'static [u64],
-    /// How long commit positions may wait for records.
-    pub(crate) commit_hold_ms: &'static [u64],
     /// The last node comes later in one run of so many.
     pub(crate) late_one_in: u64,
     /// One cluster in so many is founded by several nodes.
@@ -94,7 +92,6 @@ pub(crate) const USUAL: Scenario = Scenario {
         evict_pause_ms: &[500, 2_000, 10_000],
         sync_us: &[500, 1_000, 4_000],
         latency_us: &[100, 200, 500, 1_000],
-        commit_hold_ms: &[0, 1, 50],
         late_one_in: 6,
         founders_one_in: 2,
     },

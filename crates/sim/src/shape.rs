@@ -52,8 +52,6 @@ pub(crate) struct Shape {
     pub(crate) control: ControlConfig,
     /// How long a request may wait before its client is told so.
     pub(crate) request_deadline: Duration,
-    /// How long a commit position may wait for records.
-    pub(crate) commit_hold: Duration,
     /// How long a message takes between two nodes, mostly.
     pub(crate) latency: Nanos,
     /// How long a sync takes, mostly: of a brick's log, and of the control log.
@@ -118,9 +116,6 @@ impl Shape {
                 ..ControlConfig::default()
             },
             request_deadline: Duration::from_millis(random.one_of(scenario.times.deadline_ms)),
-            commit_hold: Duration::from_millis(
-                Random::of(seed, 6).one_of(scenario.times.commit_hold_ms),
-            ),
             latency: random.one_of(scenario.times.latency_us) * MICROSECOND,
             sync,
             control_sync: sync.min(4_000 * MICROSECOND),

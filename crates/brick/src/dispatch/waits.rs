@@ -27,15 +27,6 @@ fn order_of(tables: &Tables, request: &Request) -> Option<SessionOrder> {
     })
 }
 
-/// The partition of its first key, if that is here.
-fn partition_of(tables: &Tables, request: &Request) -> Option<PartitionId> {
-    let key = request.work.first_key()?;
-    let index = tables.index_of(request.table)?;
-    let leaf = tables.locate(index, key)?.leaf as usize;
-    let held = tables.get(index)?.partitions.get(leaf)?;
-    Some(held.as_ref()?.id)
-}
-
 pub(crate) fn set_order(tables: &Tables, request: &mut Request) {
     if request.order.is_none() {
         request.order = order_of(tables, request);
@@ -49,9 +40,6 @@ pub(crate) fn await_view(
     backoff: Option<Backoff>,
 ) -> Option<(Request, Vec<u8>)> {
     set_order(&core.tables, &mut request);
-    if backoff.is_none() {
-        ask_commits(core, &request);
-    }
     if core.requests.has_view_for(&request) {
         core.requests.await_view(request, backoff);
         return None;
@@ -59,13 +47,6 @@ pub(crate) fn await_view(
     let (_, bytes) = core.requests.bytes();
     let line = busy(core, bytes, "requests waiting for a view or a lease");
     Some((request, line))
-}
-
-/// A request may wait for the outcome of a write. Its primary tells that in its own time, or when it is asked.
-fn ask_commits(core: &mut Core, request: &Request) {
-    if let Some(partition) = partition_of(&core.tables, request) {
-        core.replicas.ask_commits(partition);
-    }
 }
 
 /// As [`await_view`], for a request of this brick's client that another brick has just refused.

@@ -501,111 +501,13 @@ fn accepting_waits_for_the_sync_of_what_committed_by_being_submitted() {
     assert_eq!(brick.core.accepted(), 5);
 }
 
-const HOLD: Duration = Duration::from_millis(1);
-
-/// Two bricks whose primary lets commit positions wait; nothing was sent for long.
-fn holding() -> Cluster {
+#[test]
+fn a_commit_position_is_told_in_the_turn_in_which_it_commits() {
     let mut cluster = Cluster::started(2, &[P, Q], &group(1, 0, &[1], &[]));
-    cluster.brick(0).core.config.commit_hold = HOLD;
-    cluster.now = cluster.now + 10 * HOLD;
-    cluster
-}
-
-#[test]
-fn a_commit_position_waits_for_records_where_they_come_often() {
-    let mut cluster = holding();
-    cluster.brick(0).put(P, "k", "1").unwrap();
-    cluster.run();
-    assert_eq!(
-        cluster.brick(1).committed(P),
-        2,
-        "told at once: it is alone"
-    );
-    cluster.brick(0).put(P, "k", "2").unwrap();
-    cluster.brick(0).put(Q, "k", "2").unwrap();
-    cluster.run();
-    let brick = cluster.brick(0);
-    assert_eq!((brick.committed(P), brick.committed(Q)), (3, 2));
-    let brick = cluster.brick(1);
-    assert_eq!(
-        (brick.committed(P), brick.committed(Q)),
-        (2, 1),
-        "they wait"
-    );
-    cluster.brick(0).put(P, "k", "3").unwrap();
-    cluster.run();
-    let brick = cluster.brick(1);
-    assert_eq!(
-        (brick.committed(P), brick.committed(Q)),
-        (3, 2),
-        "they went along"
-    );
-}
-
-#[test]
-fn a_commit_position_that_no_records_come_for_is_told_in_time() {
-    let mut cluster = holding();
-    for value in ["1", "2"] {
+    for (value, op) in [("1", 2), ("2", 3), ("3", 4)] {
         cluster.brick(0).put(P, "k", value).unwrap();
         cluster.run();
+        assert_eq!(cluster.brick(0).committed(P), op);
+        assert_eq!(cluster.brick(1).committed(P), op, "no records came after");
     }
-    let due = cluster.brick(0).core.commits_due();
-    assert_eq!(due, Some(cluster.now + HOLD));
-    assert_eq!(cluster.brick(1).committed(P), 2);
-    cluster.now = cluster.now + HOLD;
-    cluster.run();
-    assert_eq!(cluster.brick(1).committed(P), 3);
-    assert_eq!(cluster.brick(0).core.commits_due(), None);
-    // Records have not come for so long: the next one is alone again.
-    cluster.brick(0).put(P, "k", "3").unwrap();
-    cluster.run();
-    assert_eq!(cluster.brick(1).committed(P), 4);
-}
-
-#[test]
-fn a_commit_position_that_waits_ends_with_its_stream() {
-    let mut cluster = holding();
-    for value in ["1", "2"] {
-        cluster.brick(0).put(P, "k", value).unwrap();
-        cluster.run();
-    }
-    cluster.disconnect(0, 1);
-    cluster.now = cluster.now + HOLD;
-    cluster.flush(0);
-    assert_eq!(
-        cluster.brick(0).core.commits_due(),
-        None,
-        "nobody is to be woken for it"
-    );
-    cluster.requests.clear();
-    cluster.connect(0, 1);
-    cluster.run();
-    assert_eq!(cluster.brick(1).committed(P), 3, "the beginning says it");
-}
-
-#[test]
-fn a_commit_position_that_a_read_waits_for_is_told_at_once() {
-    let mut cluster = holding();
-    for value in ["1", "2"] {
-        cluster.brick(0).put(P, "k", value).unwrap();
-        cluster.run();
-    }
-    assert_eq!(cluster.brick(1).committed(P), 2, "it waits");
-    cluster.brick(1).core.ask_commits(P);
-    cluster.run();
-    assert_eq!(cluster.brick(1).committed(P), 3);
-    // Asked before it has committed.
-    cluster.is_log_held[0] = true;
-    cluster.brick(0).put(P, "k", "3").unwrap();
-    cluster.run();
-    cluster.brick(1).core.ask_commits(P);
-    cluster.run();
-    assert_eq!(cluster.brick(1).committed(P), 3);
-    cluster.is_log_held[0] = false;
-    cluster.run();
-    assert_eq!(cluster.brick(1).committed(P), 4);
-    // The question is answered.
-    cluster.brick(0).put(P, "k", "4").unwrap();
-    cluster.run();
-    assert_eq!(cluster.brick(1).committed(P), 4);
 }

@@ -22,10 +22,6 @@ use std::time::Duration;
 /// What Redis clients are told. Below 8, since clients then expect commands that came with it.
 const REDIS_VERSION: &str = "7.2.7";
 
-/// How long commit positions may wait for records. A read that waits for one asks for it, so nobody notices; records that come less
-/// often than that leave enough time between them for a message more.
-const COMMIT_HOLD: Duration = Duration::from_millis(5);
-
 /// After how long without its vote a replica is taken out where others have voted, and about how long a log may stand still:
 /// two thirds of a lease, so that what a disk holds up waits for less than what a dead node does. Longer than a loop that has
 /// work to do is without a turn, and than healthy disks take.
@@ -74,7 +70,6 @@ pub(super) fn shared(
             request_deadline: config.write_timeout,
             eviction_timeout: config.eviction_timeout,
             suspect_after: SUSPECT_AFTER.min(config.eviction_timeout),
-            commit_hold: COMMIT_HOLD,
             recovery_bandwidth: config.recovery_bandwidth.0,
             segment_bytes: config.segment_bytes.0,
             partition_bytes: config.partition_bytes.0,
