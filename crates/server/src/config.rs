@@ -30,7 +30,7 @@ pub use password::{hash_password, verify_password};
 pub use print::print;
 pub use roles::NodeRoles;
 pub use source::{Origin, Problem, Problems, Setting};
-pub use text::{ByteSize, ConfigValue, HttpListen, LogFormat, MemoryShare};
+pub use text::{ByteSize, ConfigValue, ConsoleUse, HttpListen, LogFormat, MemoryShare};
 pub use users::UserEntry;
 
 use std::collections::BTreeMap;
@@ -257,6 +257,16 @@ impl Fields {
                 };
                 Ok(Some(SocketAddr::new(self.listen.ip(), port)))
             }
+        }
+    }
+
+    /// Whether HTTP serves the console.
+    #[must_use]
+    pub fn has_console(&self) -> bool {
+        match self.console {
+            ConsoleUse::Auto => self.client_ca.is_empty(),
+            ConsoleUse::On => true,
+            ConsoleUse::Off => false,
         }
     }
 

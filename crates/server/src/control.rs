@@ -20,7 +20,7 @@ mod http_listener;
 mod link;
 mod membership;
 mod metrics;
-mod partitions;
+pub(crate) mod partitions;
 mod process;
 mod service_manager;
 mod shutdown;
@@ -36,12 +36,13 @@ pub(crate) use link::{ControlLink, LoopLink, Notices, ToControl, ToLoop, new as 
 pub(crate) use process::{memory_total, os};
 pub(crate) use shutdown::stopper;
 pub use shutdown::{Signals, Stopper};
-pub(crate) use status::{Opened, Phase, View};
+pub(crate) use status::{Opened, Phase, View, status};
 pub(crate) use tokens::Tokens;
 pub use tokens::TokensError;
 
 use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
+use crate::console;
 use crate::random;
 use crate::tls::{Current, Expiries};
 use axum::Router;
@@ -54,6 +55,7 @@ use copies::Copies;
 use housekeeping::{Housekeeping, Shown};
 pub(crate) use http_listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
 use http_listener::HttpListener;
+pub(crate) use http_listener::Peer;
 use shutdown::Stop;
 use std::cell::RefCell;
 use std::future::IntoFuture as _;
@@ -82,6 +84,8 @@ pub(crate) struct Setup {
     pub(crate) http_tls: Current<Arc<ServerConfig>>,
     /// Whom HTTP answers.
     pub(crate) http_tokens: Tokens,
+    /// How the console is served, if it is.
+    pub(crate) console: Option<console::Settings>,
     /// When the certificates end that this node shows.
     pub(crate) expiries: Expiries,
     pub(crate) signals: Signals,
@@ -150,6 +154,7 @@ async fn run(
         http,
         http_tls,
         http_tokens,
+        console,
         expiries,
         signals,
         reload,
@@ -171,7 +176,7 @@ async fn run(
         expiries,
     });
     tokio::task::spawn_local(service_manager::follow(Arc::clone(&view)));
-    let router = http::router(Arc::clone(&view), http_tokens);
+    let router = http::router(Arc::clone(&view), http_tokens, console);
     let http = http.map(|listener| Http::start(listener, http_tls, router));
     if signals == Signals::Handle {
         tokio::task::spawn_local(shutdown::handle_signals(stop.stopper(), reload));
@@ -418,7 +423,9 @@ impl Http {
             let served = runtime.and_then(|runtime| {
                 runtime.block_on(async {
                     let listener = tokio::net::TcpListener::from_std(listener)?;
-                    let served = axum::serve(HttpListener::new(listener, tls), router);
+                    let listener = HttpListener::new(listener, tls);
+                    let service = router.into_make_service_with_connect_info::<Peer>();
+                    let served = axum::serve(listener, service);
                     tokio::select! {
                         served = served.into_future() => served,
                         _ = ended => Ok(()),

@@ -19,6 +19,7 @@ mod addresses;
 mod clock;
 mod cluster;
 pub mod config;
+mod console;
 mod control;
 #[doc(hidden)]
 pub mod decoders;

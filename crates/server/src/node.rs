@@ -24,6 +24,7 @@ use crate::addresses::ListenAddresses;
 use crate::cluster::view::{ClusterView, MembershipState};
 use crate::cluster::{self, Hot, Timing};
 use crate::config::Config;
+use crate::console;
 use crate::control::{self, Control, Notices, Signals, Stopper, Tokens};
 use crate::disk::IdleThread;
 use crate::listener::Reserved;
@@ -76,6 +77,7 @@ impl RunningNode {
         };
         let setup = control::Setup {
             http: listen(ports.http, AddressUse::Http, addresses.http)?,
+            console: console::Settings::of(config, &certificates.http)?,
             http_tls: certificates.http,
             http_tokens: Tokens::read(&config.http_tokens)?,
             expiries: certificates.expiries,

@@ -66,6 +66,17 @@ impl Dialer {
             .map_err(|error| TlsError::Setup(error.to_string()))
     }
 
+    /// The same for callers who have a connection's loop of their own: what it goes by, and the name of the other end.
+    ///
+    /// # Errors
+    /// The host is not a name.
+    pub fn side(
+        &self,
+        address: &str,
+    ) -> Result<(Arc<ClientConfig>, ServerName<'static>), TlsError> {
+        Ok((self.config(), server_name(address)?))
+    }
+
     fn config(&self) -> Arc<ClientConfig> {
         let mut seen = self.seen();
         if seen.at.elapsed() >= LOOK_AFTER {

@@ -5,7 +5,7 @@
 
 use super::hosts::HostPorts;
 use super::roles::NodeRoles;
-use super::text::{ByteSize, ConfigValue, HttpListen, LogFormat, MemoryShare};
+use super::text::{ByteSize, ConfigValue, ConsoleUse, HttpListen, LogFormat, MemoryShare};
 use brickyard_metadata::Roles;
 use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -117,6 +117,9 @@ fields! {
         http_tokens: String = String::new(), "path",
             "File with a token on each line. Whoever asks HTTP for metrics, health or status has to send one (`Authorization: Bearer \
              TOKEN`); /livez and /readyz need none. Empty: nobody needs one.";
+        console: ConsoleUse = ConsoleUse::Auto, "auto, on or off",
+            "Whether HTTP serves the console at /console/, where browsers show the cluster, and read and write keys by what users may. \
+             auto: it does, unless client_ca is set: HTTP asks nobody for a certificate, so a password would be enough there.";
         advertise: String = String::new(), "host name or IP address",
             "What cluster clients are told to connect to. Empty: listen's address. Must be set when \
              listen is 0.0.0.0 or [::], which nobody can connect to.";

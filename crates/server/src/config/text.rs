@@ -74,6 +74,17 @@ pub enum HttpListen {
     At(SocketAddr),
 }
 
+/// Whether HTTP serves the console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConsoleUse {
+    /// Unless clients have to show certificates, which HTTP asks nobody for.
+    Auto,
+    /// It does.
+    On,
+    /// It does not.
+    Off,
+}
+
 /// So much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryShare {
@@ -263,6 +274,25 @@ impl ConfigValue for HttpListen {
             Self::Off => quoted("off"),
             Self::At(address) => address.toml(),
         }
+    }
+}
+
+impl ConfigValue for ConsoleUse {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "on" | "true" => Ok(Self::On),
+            "off" | "false" => Ok(Self::Off),
+            _ => Err("auto, on or off".to_owned()),
+        }
+    }
+
+    fn toml(&self) -> String {
+        quoted(match self {
+            Self::Auto => "auto",
+            Self::On => "on",
+            Self::Off => "off",
+        })
     }
 }
 

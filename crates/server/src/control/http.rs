@@ -8,17 +8,20 @@
 //! | `/metrics` | text for Prometheus |
 //! | `/status` | JSON: version, addresses, the cluster's nodes and leader, tables, partitions, bricks |
 //!
-//! With `http_tokens` all but the first two ask for a token: probes have none, and learn nothing else.
+//! | `/console/` | a page for browsers ([`crate::console`]) |
 //!
-//! Everything is answered from atomics and copies: no request here waits for a brick.
+//! With `http_tokens` all but the first two and the console's page ask for a token: probes have none, and learn nothing else.
+//!
+//! Everything here is answered from atomics and copies: no request waits for a brick but the console's commands.
 
 use super::metrics;
 use super::status::{self, Phase, View};
 use super::tokens::{Tokens, require};
+use crate::console;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::sync::Arc;
@@ -27,19 +30,30 @@ use std::sync::Arc;
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The routes over what the node shows of itself.
-pub(crate) fn router(view: Arc<View>, tokens: Tokens) -> Router {
+pub(crate) fn router(
+    view: Arc<View>,
+    tokens: Tokens,
+    console: Option<console::Settings>,
+) -> Router {
+    let tokens = Arc::new(tokens);
+    let console =
+        console.map(|settings| console::router(Arc::clone(&view), Arc::clone(&tokens), settings));
     let guarded = Router::new()
         .route("/", get(index))
         .route("/health", get(health))
         .route("/metrics", get(metrics_text))
         .route("/status", get(status_json))
         .fallback(async || StatusCode::NOT_FOUND)
-        .layer(from_fn_with_state(Arc::new(tokens), require));
-    Router::new()
+        .layer(from_fn_with_state(tokens, require));
+    let open = Router::new()
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .merge(guarded)
-        .with_state(view)
+        .with_state(view);
+    match console {
+        Some(console) => open.merge(console).layer(from_fn(console::greet)),
+        None => open,
+    }
 }
 
 async fn index() -> &'static str {

@@ -8,6 +8,8 @@
 //! all have just come waits in the kernel's queue.
 
 use crate::tls::Current;
+use axum::extract::connect_info::Connected;
+use axum::serve::IncomingStream;
 use brickyard_tls::rustls::ServerConfig;
 use std::collections::BTreeMap;
 use std::io;
@@ -96,6 +98,16 @@ impl axum::serve::Listener for HttpListener {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+impl Connected<IncomingStream<'_, HttpListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, HttpListener>) -> Self {
+        Self(*stream.remote_addr())
     }
 }
 

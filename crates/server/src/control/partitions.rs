@@ -103,6 +103,30 @@ pub(super) fn placement(table: &TableEntry) -> Value {
     shares.into_iter().map(share).collect()
 }
 
+/// Most partitions of a table that are told in [`map`].
+const MAPPED_MAX: usize = 4096;
+
+/// Who holds each partition of a table, in the order of the partition map: number, state, primary, backups, learners.
+pub(crate) fn map(table: &TableEntry) -> Value {
+    let leaves = table.map.partitions().leaves().iter();
+    let pairs = leaves.zip(table.map.groups()).take(MAPPED_MAX);
+    let place = |replica: &Replica| {
+        let Member { node, brick } = replica.member;
+        json!([node.0, brick.0])
+    };
+    let partitions = pairs.map(|(leaf, group)| {
+        let places = |of: &[Replica]| of.iter().map(place).collect::<Vec<_>>();
+        json!([
+            leaf.partition.0,
+            State::of(table, group).word(),
+            place(&group.primary),
+            places(&group.backups),
+            places(&group.learners),
+        ])
+    });
+    partitions.collect()
+}
+
 /// How many copies are missing, of all tables.
 pub(super) fn missing(catalog: &Catalog) -> u64 {
     catalog.tables().map(missing_of).sum()

@@ -8,6 +8,7 @@ use crate::addresses::ListenAddresses;
 use crate::clock;
 use crate::cluster::view::{ClusterView, MembershipState};
 use crate::disk::DiskStats;
+use crate::handout::Doors;
 use crate::tls::Expiries;
 use brickyard_brick::shared::Shared;
 use brickyard_brick::stats::TableStats;
@@ -46,6 +47,8 @@ impl Phase {
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) shared: Arc<Shared>,
+    /// Where the console comes in.
+    pub(crate) doors: Doors,
     pub(crate) disks: Vec<Arc<DiskStats>>,
     pub(crate) catalog: watch::Receiver<Arc<Catalog>>,
     pub(crate) addresses: ListenAddresses,

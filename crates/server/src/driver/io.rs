@@ -21,6 +21,7 @@ use mio::net::TcpStream;
 use mio::{Events, Poll, Token};
 use rtrb::Consumer;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ pub(crate) struct ClientPorts {
     pub(crate) brick: Option<Listener>,
     /// Connections of the node port that brick 0 handed over.
     pub(crate) handed: Option<Consumer<handout::Accepted>>,
+    /// Connections that the process makes to itself.
+    pub(crate) inside: Consumer<handout::Accepted>,
     /// What new connections go by, and how many of their handshakes may not be over.
     pub(crate) tls: Current<Arc<ServerConfig>>,
     pub(crate) handshakes_max: usize,
@@ -165,7 +168,7 @@ impl ClientPorts {
     }
 
     fn has_handed(&self) -> bool {
-        self.handed.as_ref().is_some_and(|it| !it.is_empty())
+        !self.inside.is_empty() || self.handed.as_ref().is_some_and(|it| !it.is_empty())
     }
 
     fn is_ready(&self) -> bool {
@@ -177,19 +180,29 @@ impl ClientPorts {
         let accepted = &mut self.accepted;
         if let Some((listener, handout)) = self.node.as_mut().filter(|_| self.is_open) {
             listener.accept(|stream, peer| {
-                if let Some(ours) = handout.give((stream, peer)) {
+                if let Some(ours) = handout.give(from_outside(stream, peer)) {
                     accepted.push((Port::Node, ours));
                 }
             });
         }
         if let Some(listener) = self.brick.as_mut().filter(|_| self.is_open) {
-            listener.accept(|stream, peer| accepted.push((Port::Brick, (stream, peer))));
+            listener.accept(|stream, peer| {
+                accepted.push((Port::Brick, from_outside(stream, peer)));
+            });
         }
-        if let Some(handed) = &mut self.handed {
+        for handed in self.handed.iter_mut().chain([&mut self.inside]) {
             while let Ok(stream) = handed.pop() {
                 accepted.push((Port::Node, stream));
             }
         }
+    }
+}
+
+fn from_outside(stream: TcpStream, peer: SocketAddr) -> handout::Accepted {
+    handout::Accepted {
+        stream,
+        peer,
+        is_inside: false,
     }
 }
 
@@ -218,20 +231,24 @@ impl node::Ports for LoopIo {
         self.ports.accepted.pop()
     }
 
-    fn describe(&self, port: Port, (stream, peer): &Self::Connection) -> Accepted {
-        let local = stream.local_addr();
+    fn describe(&self, port: Port, connection: &Self::Connection) -> Accepted {
+        let local = connection.stream.local_addr();
         Accepted {
             port,
-            peer: peer.to_string(),
+            peer: connection.peer.to_string(),
             local: local.map_or_else(|_| String::new(), |local| local.to_string()),
         }
     }
 
-    fn insert(&mut self, id: ConnectionId, (stream, _): Self::Connection) -> io::Result<()> {
-        let session = self.ports.session()?;
+    fn insert(&mut self, id: ConnectionId, connection: Self::Connection) -> io::Result<()> {
+        let session = match connection.is_inside {
+            true => None,
+            false => self.ports.session()?,
+        };
         let has_session = session.is_some();
         let registry = self.poll.registry();
-        self.clients.insert(registry, id.0, stream, session)?;
+        self.clients
+            .insert(registry, id.0, connection.stream, session)?;
         if has_session {
             let max = self.ports.handshakes_max;
             self.clients.expect_handshake(id.0, clock::now(), max);
@@ -239,10 +256,10 @@ impl node::Ports for LoopIo {
         Ok(())
     }
 
-    fn refuse(&mut self, (mut stream, _): Self::Connection, refusal: &[u8]) {
+    fn refuse(&mut self, mut connection: Self::Connection, refusal: &[u8]) {
         // Best effort: what counts is that the connection is closed. Under TLS nothing can be said before the handshake.
-        if self.ports.tls.is_plain() {
-            drop(io::Write::write(&mut stream, refusal));
+        if connection.is_inside || self.ports.tls.is_plain() {
+            drop(io::Write::write(&mut connection.stream, refusal));
         }
     }
 

@@ -73,6 +73,7 @@ impl Assembly<'_> {
             .map_err(StartError::Thread)?;
         let (to_control, requests) = mpsc::channel(control::REQUESTS_MAX);
         let (handout, taking) = handout::new(&wakers);
+        let (doors, inside) = handout::doors(&wakers);
         let disks: Vec<_> = (0..bricks)
             .map(|_| Arc::new(DiskStats::default()))
             .collect();
@@ -81,7 +82,8 @@ impl Assembly<'_> {
         let mut loops = Vec::new();
         let mut threads = Vec::new();
         let (to_node, recovered) = std_mpsc::channel();
-        for (index, (poll, mesh)) in polls.into_iter().zip(mesh::endpoints(&wakers)).enumerate() {
+        let parts = polls.into_iter().zip(mesh::endpoints(&wakers));
+        for (index, ((poll, mesh), inside)) in parts.zip(inside).enumerate() {
             let (loop_link, control_link) = link(index, &wakers, to_control.clone(), notices);
             loops.push(loop_link);
             let (go, ports) = std_mpsc::sync_channel(1);
@@ -106,6 +108,7 @@ impl Assembly<'_> {
                 mesh,
                 control: control_link,
                 handed: handed.next().flatten(),
+                inside,
                 request_bytes_max: config.request_bytes_max.to_usize(),
                 has_ring: shared.identity.io_uring.is_ok(),
                 recovered: to_node.clone(),
@@ -143,6 +146,7 @@ impl Assembly<'_> {
         }
         let opened = Opened {
             shared,
+            doors,
             file_systems: Arc::new(data.file_systems()?),
             disks,
             catalog: catalog_seen,

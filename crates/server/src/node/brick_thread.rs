@@ -49,6 +49,7 @@ pub(super) struct BrickThread {
     pub(super) mesh: Endpoint<Vec<Forward>>,
     pub(super) control: ControlLink,
     pub(super) handed: Option<Consumer<handout::Accepted>>,
+    pub(super) inside: Consumer<handout::Accepted>,
     pub(super) request_bytes_max: usize,
     /// Its clients' sockets are served through a ring.
     pub(super) has_ring: bool,
@@ -129,6 +130,7 @@ impl BrickThread {
             node: ports.node,
             brick: Some(ports.brick),
             handed: self.handed,
+            inside: self.inside,
             tls: ports.tls,
             handshakes_max: handshakes_max(&self.shared),
             is_open: false,
