@@ -252,6 +252,12 @@ impl Cluster {
         self.nodes[at].port + 1
     }
 
+    /// The HTTP port of a node.
+    #[must_use]
+    pub fn http_port(&self, at: usize) -> u16 {
+        self.nodes[at].port + HTTP_OFFSET
+    }
+
     /// A node's data directory.
     #[must_use]
     pub fn data(&self, at: usize) -> &Path {

@@ -1,6 +1,6 @@
 //! What the end-to-end tests are made of: processes, ports, a raw client, recorded loads.
 //!
-//! The tests themselves are in `tests/node/`, `tests/cluster/` and `tests/metrics/`. They start the real `brickyard` program, talk to it over
+//! The tests themselves are in `tests/node/`, `tests/cluster/`, `tests/console/` and `tests/metrics/`. They start the real `brickyard` program, talk to it over
 //! real sockets and compare it with a real `redis-server` where there is one.
 //!
 //! Invariants:
@@ -12,12 +12,14 @@
 //! - A part that cannot run here (no Redis, no Python, not root) is announced in one line ([`skip`]).
 
 pub mod binary;
+pub mod browser;
 pub mod certificates;
 pub mod client;
 pub mod cluster;
 pub mod deadline;
 pub mod differential;
 pub mod figure9;
+pub mod http;
 pub mod ledger;
 pub mod load;
 pub mod moves;

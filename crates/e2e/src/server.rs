@@ -7,6 +7,7 @@ use crate::deadline::{PATIENCE, try_wait_for, wait_for};
 use crate::port::{HTTP_OFFSET, free_block};
 use crate::process::{Finished, Process, run};
 use crate::{binary, stock};
+use brickyard_tls::Dialer;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -35,6 +36,8 @@ pub struct Setup {
     bricks: u16,
     folder: Option<PathBuf>,
     arguments: Vec<String>,
+    /// What its clients go by, where it speaks TLS.
+    tls: Option<Dialer>,
 }
 
 impl Setup {
@@ -46,6 +49,7 @@ impl Setup {
             bricks,
             folder: None,
             arguments: Vec::new(),
+            tls: None,
         }
     }
 
@@ -58,6 +62,7 @@ impl Setup {
             bricks: 1,
             folder: None,
             arguments: Vec::new(),
+            tls: None,
         })
     }
 
@@ -73,6 +78,13 @@ impl Setup {
     pub fn arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments
             .extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+
+    /// It is asked under TLS whether it answers.
+    #[must_use]
+    pub fn tls(mut self, tls: Dialer) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -142,7 +154,7 @@ impl Server {
             let data = data_folder(&setup, &scratch);
             let log = scratch.path().join("server.log");
             let mut process = Process::start(&mut setup.command(port, &data), &log);
-            match wait_until_ready(&mut process, port) {
+            match wait_until_ready(&mut process, port, setup.tls.as_ref()) {
                 Ok(()) => {
                     let server = Self {
                         setup,
@@ -259,7 +271,7 @@ impl Server {
         self.process.kill();
         let log = self.scratch.path().join("server.log");
         self.process = Process::start(&mut self.setup.command(self.port, &self.data()), &log);
-        wait_until_ready(&mut self.process, self.port)
+        wait_until_ready(&mut self.process, self.port, self.setup.tls.as_ref())
     }
 
     /// Asks the server to end (`SIGTERM`) and waits until it has, with success.
@@ -320,12 +332,13 @@ fn data_folder(setup: &Setup, scratch: &TempDir) -> PathBuf {
     folder
 }
 
-fn wait_until_ready(process: &mut Process, port: u16) -> Result<(), String> {
+fn wait_until_ready(process: &mut Process, port: u16, tls: Option<&Dialer>) -> Result<(), String> {
     let outcome = try_wait_for(PATIENCE, || {
         if let Some(status) = process.exit_status() {
             return Some(Err(format!("ended with {status}")));
         }
-        let reply = Client::try_connect(port).and_then(|mut client| client.try_call(&["PING"]));
+        let client = Client::try_connect_by("127.0.0.1", port, tls);
+        let reply = client.and_then(|mut client| client.try_call(&["PING"]));
         // A server that wants a password first is ready too.
         reply
             .is_ok_and(|reply| reply.text() == "PONG" || reply.is_error_with("NOAUTH"))

@@ -4,7 +4,8 @@
 
 import { el, svg, show } from "./elements.js";
 
-const WINDOW = 10 * 60 * 1000;
+// What is drawn grows with what is known.
+const WINDOWS = [1, 2, 5, 10];
 const HEIGHT = 168;
 const LEFT = 52;
 const RIGHT = 10;
@@ -12,9 +13,9 @@ const TOP = 10;
 const BOTTOM = 22;
 
 export class Chart {
-  // lines: points -> [{name, colour, of}]; isStacked: lines add up.
-  constructor(title, unit, format, lines, { isStacked = false, least = 1 } = {}) {
-    Object.assign(this, { title, unit, format, lines, isStacked, least, points: [] });
+  // lines: points -> [{name, colour, of}]; isStacked: lines add up; isLog: steps of ten.
+  constructor(title, unit, format, lines, { isStacked = false, isLog = false, least = 1 } = {}) {
+    Object.assign(this, { title, unit, format, lines, isStacked, isLog, least, points: [] });
     this.legend = el("div", { class: "legend" });
     this.plot = el("div", { class: "plot" });
     this.tip = el("div", { class: "tip", hidden: true });
@@ -31,7 +32,9 @@ export class Chart {
     if (!width) return;
     const lines = this.lines(points);
     const end = points.at(-1)?.at ?? Date.now();
-    const begin = end - WINDOW;
+    const known = points.length ? end - points[0].at : 0;
+    const minutes = WINDOWS.find((it) => it * 60000 >= known) ?? WINDOWS.at(-1);
+    const begin = end - minutes * 60000;
     const stacked = points.map((point) => {
       let base = 0;
       return lines.map((line) => {
@@ -42,18 +45,18 @@ export class Chart {
         return [base - value, base];
       });
     });
-    const most = Math.max(this.least, ...stacked.flat().filter(Boolean).map((it) => it[1]));
-    const top = nice(most);
-    const x = (at) => LEFT + ((at - begin) / WINDOW) * (width - LEFT - RIGHT);
-    const y = (value) => TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
+    const { height, steps } = this.isLog ? logScale(stacked, this.least) : evenScale(stacked, this.least);
+    const x = (at) => LEFT + ((at - begin) / (minutes * 60000)) * (width - LEFT - RIGHT);
+    const y = (value) => TOP + (1 - height(value)) * (HEIGHT - TOP - BOTTOM);
     const parts = [];
-    for (const step of [0, 0.5, 1]) {
-      parts.push(svg("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y(top * step), y2: y(top * step) }));
-      parts.push(svg("text", { class: "tick", x: LEFT - 8, y: y(top * step) + 4, "text-anchor": "end" }, this.format(top * step)));
+    for (const step of steps) {
+      parts.push(svg("line", { class: "rule", x1: LEFT, x2: width - RIGHT, y1: y(step), y2: y(step) }));
+      parts.push(svg("text", { class: "tick", x: LEFT - 8, y: y(step) + 4, "text-anchor": "end" }, this.format(step)));
     }
-    for (const minutes of [10, 5, 0]) {
-      const anchor = minutes === 10 ? "start" : minutes === 0 ? "end" : "middle";
-      parts.push(svg("text", { class: "tick", x: x(end - minutes * 60000), y: HEIGHT - 5, "text-anchor": anchor }, minutes === 0 ? "now" : `−${minutes} min`));
+    for (const share of [1, 0.5, 0]) {
+      const anchor = share === 1 ? "start" : share === 0 ? "end" : "middle";
+      const words = share === 0 ? "now" : minutes * share >= 1 ? `−${minutes * share} min` : "−30 s";
+      parts.push(svg("text", { class: "tick", x: x(end - share * minutes * 60000), y: HEIGHT - 5, "text-anchor": anchor }, words));
     }
     lines.forEach((line, index) => {
       for (const run of runs(points, (at) => stacked[at][index])) {
@@ -110,6 +113,20 @@ function runs(points, value) {
   });
   if (run.length) out.push(run);
   return out;
+}
+
+function evenScale(stacked, least) {
+  const top = nice(Math.max(least, ...stacked.flat().filter(Boolean).map((it) => it[1])));
+  return { height: (value) => value / top, steps: [0, top / 2, top] };
+}
+
+function logScale(stacked, least) {
+  const values = stacked.flat().filter((it) => it && it[1] > 0).map((it) => it[1]);
+  const low = Math.floor(Math.log10(Math.min(least, ...values)));
+  const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(least, ...values))));
+  const steps = [];
+  for (let step = low; step <= high; step += 1) steps.push(10 ** step);
+  return { height: (value) => (Math.log10(Math.max(value, 10 ** low)) - low) / (high - low), steps };
 }
 
 function nice(value) {

@@ -11,6 +11,10 @@ const HEAD = 62;
 const ROW = 38;
 const FOOT = 34;
 
+// Below the nodes, for the arrows of what moves; beside them, where they stand below one another.
+const LANE = 54;
+const MARGIN = 34;
+
 // Nodes, with what each brick has of all tables; what moves; what is missing.
 export function model({ status, nodes: answers }) {
   const said = new Map(answers.map((it) => [it.node, it]));
@@ -104,18 +108,32 @@ export function drawPicture(place, cluster, last) {
   const count = cluster.nodes.length || 1;
   let columns = Math.max(1, Math.min(count, Math.floor((width + GAP) / (CARD_LEAST + GAP))));
   if (columns > 1 && count > columns) columns = Math.ceil(count / Math.ceil(count / columns));
-  const card = Math.min(CARD_MOST, (width - GAP * (columns - 1)) / columns);
+  const rows = Math.ceil(count / columns);
+  const moves = between(cluster.moves);
+  const margin = moves.length && rows > 1 ? MARGIN : 0;
+  const card = Math.min(CARD_MOST, (width - margin - GAP * (columns - 1)) / columns);
   const bricks = Math.max(1, ...cluster.nodes.map((it) => it.bricks.length));
   const tall = HEAD + bricks * ROW + FOOT;
   const most = Math.max(1, ...cluster.nodes.flatMap((it) => it.bricks.map((brick) => brick.copies + brick.learning)));
-  const rows = Math.ceil(count / columns);
-  const total = rows * tall + (rows - 1) * GAP;
+  const total = rows * tall + (rows - 1) * GAP + (moves.length && rows === 1 ? LANE : 0);
   const corner = new Map(cluster.nodes.map((node, at) => [node.node, { x: (at % columns) * (card + GAP), y: Math.floor(at / columns) * (tall + GAP) }]));
   const words = cluster.nodes.map((node) => `node ${node.node} ${node.state}${node.isLeader ? ", leads" : ""}, ${node.bricks.reduce((sum, it) => sum + it.primaries, 0)} partitions led`);
   show(place, svg("svg", { viewBox: `0 0 ${width} ${total}`, width, height: total, role: "img", "aria-label": words.join("; ") },
-    svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z", class: "arrow" }))),
+    svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z", class: "arrow" }))),
     cluster.nodes.map((node) => drawNode(node, corner.get(node.node), card, tall, most, last)),
-    cluster.moves.map((move) => drawMove(move, corner, card))));
+    moves.map((move) => drawMove(move, corner, card, tall, rows === 1))));
+}
+
+// Moves from node to node, whatever the bricks.
+function between(moves) {
+  const all = new Map();
+  for (const { from, to, count } of moves) {
+    const name = `${from.node} ${to.node}`;
+    const move = all.get(name) || { from: from.node, to: to.node, count: 0 };
+    move.count += count;
+    all.set(name, move);
+  }
+  return [...all.values()];
 }
 
 const cut = (text, room) => (text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text);
@@ -135,8 +153,8 @@ function drawNode(node, { x, y }, card, tall, most, last) {
     svg("rect", { x: 16, y: 17, width: 10, height: 10, rx: 2.5, fill: tone }),
     svg("text", { class: "name", x: 34, y: 27 }, `Node ${node.node}`),
     badge && svg("g", { class: `badge ${node.state === "up" ? "lead" : node.state}` },
-      svg("rect", { x: card - 24 - badge.length * 6.7, y: 12, width: badge.length * 6.7 + 12, height: 20, rx: 10 }),
-      svg("text", { x: card - 18 - badge.length * 3.35, y: 26, "text-anchor": "middle" }, badge)),
+      svg("rect", { x: card - 32 - badge.length * 7, y: 12, width: badge.length * 7 + 18, height: 20, rx: 10 }),
+      svg("text", { x: card - 23 - badge.length * 3.5, y: 26, "text-anchor": "middle" }, badge)),
     svg("text", { class: "dim", x: 16, y: 47 }, cut(address, room)),
     node.bricks.map((brick, at) => drawBrick(brick, 16, HEAD + at * ROW, card - 32, most, tone, node.state === "down")),
     svg("text", { class: "dim", x: 16, y: tall - 13 }, cut(foot, room)));
@@ -147,10 +165,9 @@ function drawBrick(brick, x, y, room, most, tone, isDown) {
   const led = brick.primaries * scale;
   const followed = Math.max(0, brick.copies - brick.primaries) * scale;
   const learning = brick.learning * scale;
-  const busy = brick.figures && !isDown ? ` · ${Math.round(brick.figures.busy_thousandths / 10)} % busy` : "";
-  const counts = `${number(brick.primaries)} led · ${number(brick.copies - brick.primaries)} followed${brick.learning ? ` · ${number(brick.learning)} learning` : ""}`;
+  const [name, counts] = labels(brick, isDown).find((it) => (it[0].length + it[1].length) * 6.3 < room - 8) ?? [`Brick ${brick.brick}`, ""];
   return svg("g", { class: "brick" },
-    svg("text", { class: "small", x, y: y + 11 }, `Brick ${brick.brick}${busy}`),
+    svg("text", { class: "small", x, y: y + 11 }, name),
     svg("text", { class: "small", x: x + room, y: y + 11, "text-anchor": "end" }, counts),
     svg("rect", { class: "trough", x, y: y + 17, width: room, height: 11, rx: 3 }),
     svg("rect", { x, y: y + 17, width: led, height: 11, rx: 3, fill: tone }),
@@ -158,21 +175,41 @@ function drawBrick(brick, x, y, room, most, tone, isDown) {
     learning > 0 && svg("rect", { class: "learning", x: x + led + followed, y: y + 17.75, width: Math.max(3, learning - 0.75), height: 9.5, rx: 3, stroke: tone }));
 }
 
-function drawMove(move, corner, card) {
-  const from = corner.get(move.from.node);
-  const to = corner.get(move.to.node);
+// What a brick is called and has, the longest words first.
+function labels(brick, isDown) {
+  const short = `Brick ${brick.brick}`;
+  const name = brick.figures && !isDown ? `${short} · ${Math.round(brick.figures.busy_thousandths / 10)} % busy` : short;
+  const [led, followed, learning] = [brick.primaries, brick.copies - brick.primaries, brick.learning].map(number);
+  const counts = `${led} led · ${followed} followed`;
+  const all = brick.learning ? `${counts} · ${learning} learning` : counts;
+  const few = brick.learning ? `${led} · ${followed} · ${learning}` : `${led} · ${followed}`;
+  return [[name, all], [short, all], [name, few], [short, few]];
+}
+
+// In the lane below, or where nodes stand below one another in the margin.
+function drawMove(move, corner, card, tall, isRow) {
+  const from = corner.get(move.from);
+  const to = corner.get(move.to);
   if (!from || !to) return null;
-  const at = (it, brick) => it.y + HEAD + brick * ROW + 22;
-  const isRight = to.x >= from.x;
-  const x1 = from.x + (to.x === from.x ? card - 16 : isRight ? card - 16 : 16);
-  const x2 = to.x + (to.x === from.x ? card - 16 : isRight ? 16 : card - 16);
-  const [y1, y2] = [at(from, move.from.brick), at(to, move.to.brick)];
-  const reach = to.x === from.x ? 40 : Math.abs(x2 - x1) / 2;
-  const way = isRight ? 1 : -1;
-  const bend = to.x === from.x ? 1 : -1;
-  const lift = Math.min(30, Math.abs(x2 - x1) / 12);
-  return svg("path", { class: "move", d: `M${x1} ${y1} C${x1 + way * reach} ${y1 - lift} ${x2 + bend * way * reach} ${y2 - lift} ${x2} ${y2}`, "marker-end": "url(#tip)", "stroke-width": Math.min(5, 1.5 + Math.log2(1 + move.count) / 2) },
-    svg("title", {}, `${plural(move.count, "partition")}: ${move.to.node}/${move.to.brick} learns from ${move.from.node}/${move.from.brick}`));
+  let way, x, y, anchor;
+  if (isRow) {
+    const side = to.x > from.x ? 1 : -1;
+    const [x1, x2, edge] = [from.x + card / 2 + side * 26, to.x + card / 2 - side * 26, tall + 3];
+    const deep = edge + LANE * Math.min(1.15, 0.55 + Math.abs(x2 - x1) / 2200);
+    way = `M${x1} ${edge} C${x1 + side * 20} ${deep} ${x2 - side * 20} ${deep} ${x2} ${edge + 2}`;
+    [x, y, anchor] = [x1 + side * 8, edge + 22, side > 0 ? "end" : "start"];
+    x -= side * 14;
+  } else {
+    const [x1, x2] = [from.x + card + 2, to.x + card + 3];
+    const [y1, y2] = [from.y + tall / 2 + 10, to.y + tall / 2 - 10];
+    const wide = Math.max(x1, x2) + MARGIN;
+    way = `M${x1} ${y1} C${wide} ${y1} ${wide} ${y2} ${x2} ${y2}`;
+    [x, y, anchor] = [x1 + 6, y1 + 20, "start"];
+  }
+  return svg("g", {},
+    svg("title", {}, `${plural(move.count, "copy", "copies")}: node ${move.to} learns from node ${move.from}`),
+    svg("path", { class: "move", d: way, "marker-end": "url(#tip)", "stroke-width": Math.min(4, 1.75 + Math.log2(move.count) / 2) }),
+    svg("text", { class: "small moved", x, y, "text-anchor": anchor }, number(move.count)));
 }
 
 export function pictureLegend(place) {

@@ -36,7 +36,7 @@ const fixed = (...lines) => () => lines.map(([name, tone, of]) => ({ name, colou
 const percent = (value) => (value === null || value === undefined ? "–" : `${Math.round(value * 100)} %`);
 const charts = [
   new Chart("Throughput", "commands a second, all nodes that answer", short, byNode((it) => it?.commands ?? null), { isStacked: true, least: 10 }),
-  new Chart("Latency", "time in the brick, of commands on keys", micros, fixed(["p50", "var(--line-1)", (it) => it.latency?.[0] ?? null], ["p99", "var(--line-2)", (it) => it.latency?.[1] ?? null], ["p99.9", "var(--line-3)", (it) => it.latency?.[2] ?? null]), { least: 10 }),
+  new Chart("Latency", "time in the brick, of commands on keys", micros, fixed(["p50", "var(--line-1)", (it) => it.latency?.[0] ?? null], ["p99", "var(--line-2)", (it) => it.latency?.[1] ?? null], ["p99.9", "var(--line-3)", (it) => it.latency?.[2] ?? null]), { isLog: true, least: 10 }),
   new Chart("Errors", "replies a second", short, fixed(["errors", "var(--line-2)", (it) => it.errors], ["refused: full or too busy", "var(--bad)", (it) => it.refused]), { least: 1 }),
   new Chart("Busiest brick", "part of a core that its loop takes", percent, byNode((it) => it?.busy ?? null), { least: 0.1 }),
 ];

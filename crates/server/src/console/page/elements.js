@@ -55,8 +55,8 @@ export function bytes(value) {
 export function micros(value) {
   if (value === undefined || value === null || Number.isNaN(value)) return "–";
   if (value >= 1e6) return `${(value / 1e6).toFixed(value >= 1e7 ? 0 : 1)}\u00a0s`;
-  if (value >= 1e3) return `${(value / 1e3).toFixed(value >= 1e5 ? 0 : 1)}\u00a0ms`;
-  return `${value >= 10 ? value.toFixed(0) : value.toFixed(1)}\u00a0µs`;
+  if (value >= 1e3) return `${(value / 1e3).toFixed(value >= 1e4 || value % 1e3 === 0 ? 0 : 1)}\u00a0ms`;
+  return `${value >= 10 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1)}\u00a0µs`;
 }
 
 export function span(seconds) {

@@ -1,0 +1,394 @@
+//! The console in a real browser, over clusters that fail and move. `BRICKYARD_SCREENSHOTS` names a folder for pictures of it.
+
+use brickyard_e2e::browser::Browser;
+use brickyard_e2e::certificates::Certificates;
+use brickyard_e2e::client::Client;
+use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::deadline::wait_for;
+use brickyard_e2e::server::Setup;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
+
+/// Looks of the page, two seconds each, that a picture of its charts has at least.
+const POINTS: u64 = 75;
+
+const ORDERS: usize = 3000;
+
+/// Where pictures go, if they are wanted.
+#[derive(Debug)]
+struct Pictures(Option<PathBuf>);
+
+impl Pictures {
+    fn of_environment() -> Self {
+        let folder = std::env::var_os("BRICKYARD_SCREENSHOTS").map(PathBuf::from);
+        // From the folder in which people type it.
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2);
+        Self(folder.map(|it| root.map_or_else(|| it.clone(), |root| root.join(&it))))
+    }
+
+    fn take(&self, browser: &Browser, name: &str) {
+        if let Some(folder) = &self.0 {
+            browser.picture(&folder.join(format!("console-{name}.png")));
+        }
+    }
+}
+
+/// Clients that go on whatever fails.
+struct Load {
+    stop: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    fn start(cluster: &Cluster) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seeds = cluster.seeds();
+        let workers = seeds.into_iter().enumerate().map(|(number, seed)| {
+            let stop = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    if work(&seed, number, &stop).is_err() {
+                        sleep(Duration::from_millis(100));
+                    }
+                }
+            })
+        });
+        let workers = workers.collect();
+        Self { stop, workers }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for worker in self.workers.drain(..) {
+            let ended = worker.join();
+            assert!(ended.is_ok() || std::thread::panicking());
+        }
+    }
+}
+
+/// Reads and writes, some keys far more than others, and now and then what is an error.
+fn work(seed: &str, number: usize, stop: &AtomicBool) -> std::io::Result<()> {
+    let (host, port) = seed
+        .rsplit_once(':')
+        .ok_or(std::io::ErrorKind::InvalidInput)?;
+    let mut client = Client::try_connect_to(host, port.parse().map_err(std::io::Error::other)?)?;
+    client.try_call(&["TABLE", "USE", "orders"])?;
+    for round in number.. {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        for step in 0..20 {
+            let at = if step % 5 == 0 {
+                step
+            } else {
+                (round * 7919 + step * 104_729) % ORDERS
+            };
+            let key = order(at);
+            match step % 4 {
+                0 => client.send(&["SETRANGE", &key, "0", "{\"id\""])?,
+                _ => client.send(&["GET", &key])?,
+            }
+        }
+        for _ in 0..20 {
+            client.receive()?;
+        }
+        if round % 40 == 0 {
+            client.try_call(&["INCR", &order(round % ORDERS)])?;
+        }
+        sleep(Duration::from_millis(8 + (round as u64 / 50) % 12));
+    }
+    Ok(())
+}
+
+fn order(at: usize) -> String {
+    format!("order:{at:05}")
+}
+
+/// Puts orders there, and what a browser may find hard to show.
+fn fill(cluster: &Cluster) {
+    let mut client = cluster.table(0, "orders").expect("the table");
+    let padding = "x".repeat(700);
+    for at in 0..ORDERS {
+        let value = format!(
+            "{{\"id\": {at}, \"customer\": \"ann\", \"lines\": [{{\"item\": \"brick\", \"count\": {}}}], \"note\": \"{padding}\"}}",
+            at % 90
+        );
+        client.must(&["SET", &order(at), &value]);
+    }
+    client.must(&[
+        "SET",
+        "<img src=x onerror=alert(1)>",
+        "<script>alert(1)</script>",
+    ]);
+    client.must(&[&b"SET"[..], b"raw:\xff\x00", b"\x00\x01\xfe"]);
+    client.must(&["SET", "greeting", "hello", "EX", "86400"]);
+    for size in [40_000, 90_000, 400_000] {
+        client.must(&["SET", &format!("report:{size}"), &"r".repeat(size)]);
+    }
+}
+
+fn health(browser: &Browser, text: &str) {
+    browser.wait_for("#health", text);
+}
+
+/// How many elements a selector finds.
+fn count(browser: &Browser, selector: &str) -> u64 {
+    let script = format!("return document.querySelectorAll({selector:?}).length");
+    browser.run(&script).as_u64().unwrap_or(0)
+}
+
+/// Whether the page is wider than its window, so that it would have to be pushed about.
+fn is_too_wide(browser: &Browser) -> bool {
+    let script = "return document.documentElement.scrollWidth > innerWidth";
+    browser.run(script).as_bool().unwrap_or(true)
+}
+
+#[test]
+fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalance() {
+    let Some(browser) = Browser::start("the console in a browser", false) else {
+        return;
+    };
+    let pictures = Pictures::of_environment();
+    let arguments = ["--default-replicas", "3", "--recovery-bandwidth", "96KiB"];
+    let mut cluster = Cluster::start(&[0, 1, 2], 2, &arguments);
+    cluster.create_table("orders", &["REPLICAS", "2", "PARTITIONS", "128"]);
+    cluster.create_table("sessions", &["REPLICAS", "3", "PARTITIONS", "64"]);
+    cluster.wait_until_whole("orders", 2);
+    cluster.wait_until_whole("sessions", 3);
+    fill(&cluster);
+    let mut root = cluster.client(0);
+    root.must(&["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all"]);
+    let load = Load::start(&cluster);
+    let address = format!("http://127.0.0.1:{}", cluster.http_port(0));
+
+    browser.wear(1280, 900, false);
+    browser.open(&address);
+    assert_eq!(
+        browser.address(),
+        format!("{address}/console/"),
+        "it is led there"
+    );
+    health(&browser, "all copies in sync");
+    wait_for("three nodes, two bricks each, and the partitions", || {
+        let seen = [".node.up", ".brick", ".partition"].map(|it| count(&browser, it));
+        (seen[0] == 3 && seen[1] == 6 && seen[2] > 0).then_some(())
+    });
+    wait_for("figures of all three nodes in the charts", || {
+        (count(&browser, "#charts polygon") >= 3).then_some(())
+    });
+
+    // Signing in: a wrong password, then the right one.
+    browser.click("#sign");
+    browser.write("#sign-in-user", "ann");
+    browser.write("#sign-in-password", "wrong");
+    browser.click("#sign-in-go");
+    browser.wait_for("#sign-in-fault", "WRONGPASS");
+    browser.write("#sign-in-password", "secret");
+    browser.click("#sign-in-go");
+    browser.wait_for("#who", "ann");
+    browser.wait_for("#sign", "Sign out");
+    let cookies = browser.run("return document.cookie");
+    assert_eq!(cookies, "", "no script can read who has signed in");
+
+    browse_keys(&browser, &cluster, &pictures);
+    look_at_lists(&browser, &pictures);
+
+    browser.click("nav a[href='#overview']");
+    if pictures.0.is_some() {
+        let script = "return document.querySelectorAll('#charts polyline')[0]?.points.length ?? 0";
+        let patience = Duration::from_secs(POINTS * 6);
+        brickyard_e2e::deadline::try_wait_for(patience, || {
+            (browser.run(script).as_u64()? >= POINTS).then_some(())
+        });
+    }
+    browser.wear(1280, 1390, false);
+    health(&browser, "all copies in sync");
+    pictures.take(&browser, "overview");
+
+    // A node dies, and comes back.
+    cluster.kill(2);
+    health(&browser, "down");
+    wait_for("the picture of a node that is gone", || {
+        (count(&browser, ".node.down") == 1 && count(&browser, ".partition.under_replicated") > 0)
+            .then_some(())
+    });
+    browser.wear(1280, 900, true);
+    browser.wait_for("#motion", "missing");
+    pictures.take(&browser, "failure");
+    cluster.launch(2);
+    health(&browser, "all copies in sync");
+    assert_eq!(count(&browser, ".node.up"), 3);
+
+    // Another one joins, and gets its share.
+    cluster.add();
+    browser.wear(1280, 900, false);
+    wait_for("copies that move, as arrows", || {
+        (count(&browser, ".node") == 4 && count(&browser, "path.move") > 0).then_some(())
+    });
+    pictures.take(&browser, "rebalance");
+    browser.click("nav a[href='#operations']");
+    browser.wait_for("#rebalance-state", "moving");
+    browser.wait_for("#plan", "copy");
+    pictures.take(&browser, "operations");
+    browser.click("#rebalance button");
+    browser.wait_for("#confirm-title", "Begin no more moves?");
+    browser.click("#confirm-yes");
+    browser.wait_for("#rebalance-state", "paused");
+    browser.click("#rebalance button");
+    browser.click("#confirm-yes");
+    wait_for("moves that go on", || {
+        browser.text("#rebalance-state").filter(|it| it != "paused")
+    });
+
+    // On a phone.
+    browser.click("nav a[href='#overview']");
+    browser.wear(360, 780, true);
+    wait_for("cards below one another", || {
+        (count(&browser, ".node") == 4 && !is_too_wide(&browser)).then_some(())
+    });
+    pictures.take(&browser, "phone");
+    for view in ["tables", "keys", "hot", "slow", "operations"] {
+        browser.click(&format!("nav a[href='#{view}']"));
+        assert!(!is_too_wide(&browser), "{view} at 360 pixels");
+    }
+    browser.wear(1280, 900, false);
+
+    // The node itself goes: that is said at once, with whom to ask.
+    browser.click("nav a[href='#overview']");
+    cluster.kill(0);
+    let alarm = browser.wait_for("#alarm", "does not answer");
+    assert!(alarm.contains("node"), "{alarm}");
+    cluster.launch(0);
+    wait_for("the alarm to end", || {
+        browser.text("#alarm").filter(String::is_empty)
+    });
+    // Its process began anew, and nobody is signed in there.
+    browser.click("nav a[href='#keys']");
+    browser.wait_for("#sign", "Sign");
+    drop(load);
+    let complaints: Vec<String> = browser.complaints();
+    let own = complaints.iter().filter(|it| {
+        !it.contains("ERR_CONNECTION")
+            && !it.contains("401")
+            && !it.contains("502")
+            && !it.contains("ERR_EMPTY")
+    });
+    let own: Vec<&String> = own.collect();
+    assert!(own.is_empty(), "{own:?}");
+}
+
+/// Finds keys, looks into some, changes one and takes another away.
+fn browse_keys(browser: &Browser, cluster: &Cluster, pictures: &Pictures) {
+    browser.click("nav a[href='#keys']");
+    browser.wait_for("#key-table", "orders");
+    browser.click("#key-table option[value='orders']");
+    browser.write("#key-pattern", "order:0000*");
+    browser.click("#key-form button");
+    browser.wait_for("#key-note", "10 keys");
+    let _ = browser.run("[...document.querySelectorAll('#key-list button')].find((it) => it.textContent === 'order:00007').click()");
+    browser.wait_for("#key-view", "\"customer\": \"ann\"");
+    pictures.take(browser, "keys");
+
+    // What looks like markup is text.
+    browser.write("#key-pattern", "<img*");
+    browser.click("#key-form button");
+    browser.wait_for("#key-list", "<img src=x onerror=alert(1)>");
+    browser.click("#key-list button");
+    browser.wait_for("#key-view", "<script>alert(1)</script>");
+    assert_eq!(count(browser, "#keys img, #keys script"), 0);
+    browser.write("#key-pattern", "raw*");
+    browser.click("#key-form button");
+    browser.wait_for("#key-list", "raw:\\xff\\x00");
+    browser.click("#key-list button");
+    browser.wait_for("#key-view", "00 01 fe");
+
+    browser.write("#key-pattern", "greeting");
+    browser.click("#key-form button");
+    browser.wait_for("#key-note", "1 key");
+    browser.click("#key-list button");
+    browser.wait_for("#key-view pre", "hello");
+    browser.wait_for("#key-view", "in 24");
+    let press = |words: &str| {
+        let script = format!(
+            "const it = [...document.querySelectorAll('#key-view button')].find((it) => it.textContent === {words:?}); it?.click(); return Boolean(it)"
+        );
+        wait_for(words, || browser.run(&script).as_bool()?.then_some(()));
+    };
+    press("Edit");
+    browser.write("#key-view textarea", "good morning");
+    press("Write");
+    browser.wait_for("#confirm-title", "Replace the value?");
+    browser.click("#confirm-yes");
+    browser.wait_for("#key-view pre", "good morning");
+    let mut client = cluster.table(1, "orders").expect("the table");
+    assert_eq!(client.line("GET greeting").text(), "good morning");
+    assert!(
+        client
+            .line("TTL greeting")
+            .as_integer()
+            .is_some_and(|it| it > 80_000)
+    );
+    press("Delete");
+    browser.wait_for("#confirm-text", "greeting");
+    browser.click("#confirm-yes");
+    browser.wait_for("#key-view", "gone");
+    assert_eq!(client.line("EXISTS greeting").as_integer(), Some(0));
+}
+
+fn look_at_lists(browser: &Browser, pictures: &Pictures) {
+    browser.click("nav a[href='#tables']");
+    browser.wait_for("#table-list", "orders");
+    browser.wait_for("#table-list", "in sync");
+    pictures.take(browser, "tables");
+    browser.click("nav a[href='#hot']");
+    browser.wait_for("#hot-table", "orders");
+    browser.click("#hot-table option[value='orders']");
+    browser.wait_for("#hot-list", "order:");
+    browser.wait_for("#big-list", "report:400000");
+    pictures.take(browser, "hot");
+    browser.click("nav a[href='#slow']");
+    browser.wait_for("#slow-note", "2 bricks");
+}
+
+/// The same page under TLS, where nobody may look who has not signed in.
+#[test]
+fn browser_signs_in_under_tls() {
+    let Some(browser) = Browser::start("the console in a browser under TLS", true) else {
+        return;
+    };
+    let mut certificates = Certificates::new();
+    certificates.issue_node("node");
+    let tokens = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(tokens.path(), "a-token-of-ours-alone\n").expect("written");
+    let arguments = [
+        format!("--client-cert={}", certificates.path("node.crt").display()),
+        format!("--client-key={}", certificates.path("node.key").display()),
+        format!("--http-tokens={}", tokens.path().display()),
+    ];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let dialer = certificates.dialer_of(None);
+    let server = Setup::brickyard(1)
+        .arguments(&arguments)
+        .tls(dialer.clone())
+        .start();
+    let mut root =
+        Client::try_connect_by("127.0.0.1", server.port(), Some(&dialer)).expect("a client");
+    root.must(&["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all"]);
+    root.must(&["ACL", "SETUSER", "default", "off"]);
+    browser.open(&format!("https://127.0.0.1:{}/", server.http_port()));
+    health(&browser, "sign in to see the cluster");
+    browser.write("#sign-in-user", "ann");
+    browser.write("#sign-in-password", "secret");
+    browser.click("#sign-in-go");
+    browser.wait_for("#who", "ann");
+    health(&browser, "all copies in sync");
+    browser.click("#sign");
+    health(&browser, "sign in to see the cluster");
+}
