@@ -114,7 +114,7 @@ fn reads_are_for_everybody_where_there_are_no_users_and_writes_for_who_has_signe
     }
     assert_eq!(reply(&site, &cookie, &["SET", "greeting", "bye"]), "OK");
     assert_eq!(client.line("GET greeting").text(), "bye");
-    assert_eq!(client.line("EXISTS greeting").text(), "1");
+    assert_eq!(client.line("EXISTS greeting").as_integer(), Some(1));
     let order = json!({ "command": ["DEL", { "base64": "Ynl0ZXM=" }] });
     assert_eq!(ask(&site, &cookie, &order).json()["reply"], 1);
     // Where the browser is, and what it is.

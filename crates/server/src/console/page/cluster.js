@@ -197,8 +197,8 @@ function drawMove(move, corner, card, tall, isRow) {
     const [x1, x2, edge] = [from.x + card / 2 + side * 26, to.x + card / 2 - side * 26, tall + 3];
     const deep = edge + LANE * Math.min(1.15, 0.55 + Math.abs(x2 - x1) / 2200);
     way = `M${x1} ${edge} C${x1 + side * 20} ${deep} ${x2 - side * 20} ${deep} ${x2} ${edge + 2}`;
-    [x, y, anchor] = [x1 + side * 8, edge + 22, side > 0 ? "end" : "start"];
-    x -= side * 14;
+    // Where the curve is half way.
+    [x, y, anchor] = [(x1 + x2) / 2, 0.25 * edge + 0.75 * deep + 4, "middle"];
   } else {
     const [x1, x2] = [from.x + card + 2, to.x + card + 3];
     const [y1, y2] = [from.y + tall / 2 + 10, to.y + tall / 2 - 10];
