@@ -21,6 +21,9 @@ use tempfile::TempDir;
 /// What it is called by distributions.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
+/// Set where a browser has to be there: then nothing is skipped.
+const NEEDED: &str = "BRICKYARD_BROWSER_NEEDED";
+
 /// No sandbox: tests run as root, where there is none. Nothing of it asks anybody by itself.
 const FLAGS: [&str; 12] = [
     "--headless=new",
@@ -57,6 +60,8 @@ impl Browser {
     #[must_use]
     pub fn start(what: &str, believes_all: bool) -> Option<Self> {
         let Some((program, driver)) = programs() else {
+            let is_needed = std::env::var_os(NEEDED).is_some();
+            assert!(!is_needed, "{NEEDED} is set, and there is no Chromium");
             let remedy = "no Chromium with its driver; apt-get install chromium chromium-driver";
             skip::announce(what, remedy);
             return None;

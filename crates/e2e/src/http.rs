@@ -90,8 +90,15 @@ impl Site {
         }
         request += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
         stream.write_all(request.as_bytes())?;
+        // Not everybody ends the connection who is asked to.
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
+        let mut part = [0; 16 * 1024];
+        while !is_whole(&answer) {
+            match stream.read(&mut part)? {
+                0 => break,
+                got => answer.extend_from_slice(&part[..got]),
+            }
+        }
         let answer = String::from_utf8(answer).map_err(io::Error::other)?;
         let no_http = || io::Error::other(format!("no HTTP: {answer}"));
         let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(no_http)?;
@@ -102,6 +109,17 @@ impl Site {
             body: body.to_owned(),
         })
     }
+}
+
+/// Whether an answer has as many bytes behind its headers as it announces.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = answer.windows(4).position(|it| it == b"\r\n\r\n") else {
+        return false;
+    };
+    let head = String::from_utf8_lossy(&answer[..end]).to_ascii_lowercase();
+    let mut lines = head.lines();
+    let length = lines.find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    length.is_some_and(|length: usize| answer.len() >= end + 4 + length)
 }
 
 impl Answer {

@@ -4,7 +4,7 @@ use brickyard_e2e::browser::Browser;
 use brickyard_e2e::certificates::Certificates;
 use brickyard_e2e::client::Client;
 use brickyard_e2e::cluster::Cluster;
-use brickyard_e2e::deadline::wait_for;
+use brickyard_e2e::deadline::{PATIENCE, try_wait_for, wait_for};
 use brickyard_e2e::server::Setup;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
 /// Looks of the page, two seconds each, that a picture of its charts has at least.
-const POINTS: u64 = 75;
+const POINTS: u64 = 55;
 
 const ORDERS: usize = 3000;
 
@@ -134,8 +134,16 @@ fn fill(cluster: &Cluster) {
     }
 }
 
+/// Waits for how the cluster is; hundreds of partitions may have to be copied until then.
 fn health(browser: &Browser, text: &str) {
-    browser.wait_for("#health", text);
+    let seen = try_wait_for(PATIENCE * 4, || {
+        browser.text("#health").filter(|it| it.contains(text))
+    });
+    assert!(
+        seen.is_some(),
+        "the cluster is '{:?}' and not '{text}'",
+        browser.text("#health")
+    );
 }
 
 /// How many elements a selector finds.
@@ -156,7 +164,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
         return;
     };
     let pictures = Pictures::of_environment();
-    let arguments = ["--default-replicas", "3", "--recovery-bandwidth", "96KiB"];
+    let arguments = ["--default-replicas", "2", "--recovery-bandwidth", "96KiB"];
     let mut cluster = Cluster::start(&[0, 1, 2], 2, &arguments);
     cluster.create_table("orders", &["REPLICAS", "2", "PARTITIONS", "128"]);
     cluster.create_table("sessions", &["REPLICAS", "3", "PARTITIONS", "64"]);
@@ -184,6 +192,11 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
         (count(&browser, "#charts polygon") >= 3).then_some(())
     });
 
+    browser.click("#map-table option[value='orders']");
+    wait_for("the partitions of the table that was chosen", || {
+        (count(&browser, ".partition") == 128).then_some(())
+    });
+
     // Signing in: a wrong password, then the right one.
     browser.click("#sign");
     browser.write("#sign-in-user", "ann");
@@ -204,7 +217,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     if pictures.0.is_some() {
         let script = "return document.querySelectorAll('#charts polyline')[0]?.points.length ?? 0";
         let patience = Duration::from_secs(POINTS * 6);
-        brickyard_e2e::deadline::try_wait_for(patience, || {
+        try_wait_for(patience, || {
             (browser.run(script).as_u64()? >= POINTS).then_some(())
         });
     }
@@ -273,15 +286,10 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     browser.click("nav a[href='#keys']");
     browser.wait_for("#sign", "Sign");
     drop(load);
-    let complaints: Vec<String> = browser.complaints();
-    let own = complaints.iter().filter(|it| {
-        !it.contains("ERR_CONNECTION")
-            && !it.contains("401")
-            && !it.contains("502")
-            && !it.contains("ERR_EMPTY")
-    });
-    let own: Vec<&String> = own.collect();
-    assert!(own.is_empty(), "{own:?}");
+    // A node that is gone, or has no tables yet, is no fault of the page: what is left are errors of scripts, and what the policy refused.
+    let mut complaints = browser.complaints();
+    complaints.retain(|it| !it.contains("Failed to load resource"));
+    assert!(complaints.is_empty(), "{complaints:?}");
 }
 
 /// Finds keys, looks into some, changes one and takes another away.
