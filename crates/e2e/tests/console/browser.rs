@@ -13,7 +13,7 @@ use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
 /// Looks of the page, two seconds each, that a picture of its charts has at least.
-const POINTS: u64 = 55;
+const POINTS: u64 = 45;
 
 const ORDERS: usize = 3000;
 
@@ -221,7 +221,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
             (browser.run(script).as_u64()? >= POINTS).then_some(())
         });
     }
-    browser.wear(1280, 1390, false);
+    browser.wear(1040, 1190, false);
     health(&browser, "all copies in sync");
     pictures.take(&browser, "overview");
 
@@ -232,7 +232,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
         (count(&browser, ".node.down") == 1 && count(&browser, ".partition.under_replicated") > 0)
             .then_some(())
     });
-    browser.wear(1280, 900, true);
+    browser.wear(1040, 860, true);
     browser.wait_for("#motion", "missing");
     pictures.take(&browser, "failure");
     cluster.launch(2);
@@ -241,7 +241,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
 
     // Another one joins, and gets its share.
     cluster.add();
-    browser.wear(1280, 900, false);
+    browser.wear(1040, 860, false);
     wait_for("copies that move, as arrows", || {
         (count(&browser, ".node") == 4 && count(&browser, "path.move") > 0).then_some(())
     });
@@ -249,6 +249,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     browser.click("nav a[href='#operations']");
     browser.wait_for("#rebalance-state", "moving");
     browser.wait_for("#plan", "copy");
+    browser.wait_for("#backup", "brickyard backup create");
     pictures.take(&browser, "operations");
     browser.click("#rebalance button");
     browser.wait_for("#confirm-title", "Begin no more moves?");

@@ -46,7 +46,7 @@ fn now_ms() -> u64 {
 fn add_counts(shown: &mut Value, opened: &Opened) {
     let shared = &opened.shared;
     let stats = &shared.stats;
-    let sum = |count: fn(&Stats) -> u64| stats.iter().map(|it| count(it)).sum::<u64>();
+    let sum = |count: fn(&Stats) -> u64| stats.iter().map(count).sum::<u64>();
     let process = &shared.process;
     let cpu = process.cpu_user_us.load(Relaxed) + process.cpu_system_us.load(Relaxed);
     shown["node"] = json!(shared.identity.node.0);

@@ -132,7 +132,8 @@ impl Sessions {
         let fits = all
             .iter()
             .filter(|it| it.token.as_bytes().ct_eq(given).into());
-        let found = fits.last().cloned()?;
+        // Looks at all of them, whichever it is.
+        let found = fits.fold(None, |_, it| Some(Arc::clone(it)))?;
         if is_use {
             *found.used() = now;
         }

@@ -121,7 +121,8 @@ export function drawPicture(place, cluster, last) {
   show(place, svg("svg", { viewBox: `0 0 ${width} ${total}`, width, height: total, role: "img", "aria-label": words.join("; ") },
     svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 10, markerHeight: 10, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0 L8 4 L0 8 z", class: "arrow" }))),
     cluster.nodes.map((node) => drawNode(node, corner.get(node.node), card, tall, most, last)),
-    moves.map((move) => drawMove(move, corner, card, tall, rows === 1))));
+    // What is written lies above all arrows.
+    ["arrow", "count"].map((part) => moves.map((move) => drawMove(part, move, corner, card, tall, rows === 1)))));
 }
 
 // Moves from node to node, whatever the bricks.
@@ -187,7 +188,7 @@ function labels(brick, isDown) {
 }
 
 // In the lane below, or where nodes stand below one another in the margin.
-function drawMove(move, corner, card, tall, isRow) {
+function drawMove(part, move, corner, card, tall, isRow) {
   const from = corner.get(move.from);
   const to = corner.get(move.to);
   if (!from || !to) return null;
@@ -206,10 +207,10 @@ function drawMove(move, corner, card, tall, isRow) {
     way = `M${x1} ${y1} C${wide} ${y1} ${wide} ${y2} ${x2} ${y2}`;
     [x, y, anchor] = [x1 + 6, y1 + 20, "start"];
   }
+  if (part === "count") return svg("text", { class: "small moved", x, y, "text-anchor": anchor }, number(move.count));
   return svg("g", {},
     svg("title", {}, `${plural(move.count, "copy", "copies")}: node ${move.to} learns from node ${move.from}`),
-    svg("path", { class: "move", d: way, "marker-end": "url(#tip)", "stroke-width": Math.min(4, 1.75 + Math.log2(move.count) / 2) }),
-    svg("text", { class: "small moved", x, y, "text-anchor": anchor }, number(move.count)));
+    svg("path", { class: "move", d: way, "marker-end": "url(#tip)", "stroke-width": Math.min(3, 1.5 + Math.log2(move.count) / 4) }));
 }
 
 export function pictureLegend(place) {

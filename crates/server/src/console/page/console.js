@@ -74,7 +74,7 @@ function draw() {
   const pill = byId("health");
   pill.textContent = words;
   pill.className = `pill ${kind}`;
-  byId("where").textContent = cluster.me ? `node ${cluster.me.node} of ${cluster.nodes.length}` : "";
+  byId("where").textContent = cluster.me ? `asked: node ${cluster.me.node}` : "";
   document.title = kind === "good" ? "Brickyard" : `${words} · Brickyard`;
   if (view() !== "overview") return;
   tiles();
