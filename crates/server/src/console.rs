@@ -31,106 +31,34 @@ mod files;
 mod guard;
 mod link;
 mod nodes;
+mod queue;
 mod run;
 mod sessions;
 mod sign_in;
+mod state;
 
 pub(crate) use files::greet;
+pub(crate) use state::Settings;
 
-use crate::config::{AUTO, Config};
-use crate::control::{Peer, Tokens, View, partitions, status};
-use crate::tls::Current;
+use crate::control::http_listener::Peer;
+use crate::control::status::{View, status};
+use crate::control::{partitions, tokens::Tokens};
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use brickyard_tls::rustls::ServerConfig;
-use brickyard_tls::{Dialer, DialerFiles, TlsError};
-use nodes::Nodes;
 use serde_json::{Value, json};
-use sessions::{Session, Sessions};
-use std::net::IpAddr;
-use std::path::PathBuf;
+use state::{Console, refuse};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 
 /// Longest body of a request: a value that somebody types, and its key.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Commands that run at a time, of all browsers. One more waits, as long as [`link::TIME_MAX`] lets those take.
-const RUNNING_MAX: usize = 32;
-
-/// How the console is served.
-#[derive(Debug)]
-pub(crate) struct Settings {
-    /// Clients have to show certificates, which HTTP asks for nobody's: only who has signed in runs commands.
-    has_client_authority: bool,
-    /// Where clients may come from without a port of their own being open to more.
-    listen: IpAddr,
-    /// What HTTP's connections go by.
-    tls: Current<Arc<ServerConfig>>,
-    /// By what this node checks others' HTTP ports.
-    dialer: Option<Dialer>,
-}
-
-impl Settings {
-    /// What a configuration says of it; none: there is no console.
-    ///
-    /// # Errors
-    /// A file of certificates cannot be read.
-    pub(crate) fn of(
-        config: &Config,
-        tls: &Current<Arc<ServerConfig>>,
-    ) -> Result<Option<Self>, TlsError> {
-        if !config.has_console() {
-            return Ok(None);
-        }
-        // A node shows clients a certificate of either; between nodes of one user no file is named.
-        let authorities = [&config.client_ca, &config.peer_ca];
-        let mut named = authorities.into_iter();
-        let authority = named.find(|path| !path.is_empty() && *path != AUTO);
-        let files = authority.map(|path| DialerFiles {
-            authority: PathBuf::from(path),
-            identity: None,
-        });
-        Ok(Some(Self {
-            has_client_authority: !config.client_ca.is_empty(),
-            listen: config.listen.ip(),
-            tls: tls.clone(),
-            dialer: files.map(Dialer::read).transpose()?,
-        }))
-    }
-}
-
-/// See the module.
-pub(crate) struct Console {
-    view: Arc<View>,
-    tokens: Arc<Tokens>,
-    settings: Settings,
-    sessions: Arc<Sessions>,
-    nodes: Nodes,
-    running: Semaphore,
-    sign_ins: sign_in::Queue,
-}
-
 /// The console's routes.
 pub(crate) fn router(view: Arc<View>, tokens: Arc<Tokens>, settings: Settings) -> Router {
-    let nodes = Nodes::new(
-        settings.dialer.clone(),
-        !settings.tls.is_plain(),
-        tokens.first().map(str::to_owned),
-    );
-    let console = Arc::new(Console {
-        view,
-        tokens,
-        settings,
-        sessions: Arc::default(),
-        nodes,
-        running: Semaphore::new(RUNNING_MAX),
-        sign_ins: sign_in::Queue::default(),
-    });
+    let console = Arc::new(Console::new(view, tokens, settings));
     let session = get(sign_in::who)
         .post(sign_in::sign_in)
         .delete(sign_in::sign_out);
@@ -146,48 +74,6 @@ pub(crate) fn router(view: Arc<View>, tokens: Arc<Tokens>, settings: Settings) -
     files::routes()
         .merge(data)
         .layer(from_fn_with_state(console, files::add_headers))
-}
-
-impl Console {
-    /// Whose request this is.
-    fn session(&self, headers: &HeaderMap) -> Option<Arc<Session>> {
-        let token = guard::cookie(headers, &self.cookie_name())?;
-        let is_use = !guard::only_watches(headers);
-        self.sessions
-            .find(token, tokio::time::Instant::now(), is_use)
-    }
-
-    /// Cookies know no ports: nodes on one machine need names of their own.
-    fn cookie_name(&self) -> String {
-        let opened = self.view.opened.get();
-        let port = opened.and_then(|it| it.addresses.http.map(|http| http.port()));
-        format!("brickyard_console_{}", port.unwrap_or(0))
-    }
-
-    /// Whether this request may see what `/status` shows.
-    fn may_look(&self, headers: &HeaderMap) -> bool {
-        self.tokens.allow_headers(headers) || self.session(headers).is_some()
-    }
-
-    /// Why whoever has not signed in may run no command, if so.
-    fn refusal(&self, Peer(peer): Peer, headers: &HeaderMap) -> Option<&'static str> {
-        let advertised = self.view.opened.get();
-        let advertised = advertised.map_or("", |it| it.shared.address.host.as_str());
-        guard::refusal(&guard::Stranger {
-            has_token: self.tokens.allow_headers(headers),
-            has_client_authority: self.settings.has_client_authority,
-            listen: self.settings.listen,
-            from: peer.ip(),
-            host: guard::host(headers),
-            advertised,
-            is_tls: !self.settings.tls.is_plain(),
-        })
-    }
-}
-
-/// An answer that says why not.
-fn refuse(status: StatusCode, why: &str) -> Response {
-    (status, Json(json!({ "error": why }))).into_response()
 }
 
 fn sign_in_first() -> Response {

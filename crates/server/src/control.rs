@@ -16,7 +16,7 @@ mod copies;
 mod file_systems;
 mod housekeeping;
 mod http;
-mod http_listener;
+pub(crate) mod http_listener;
 mod link;
 mod membership;
 mod metrics;
@@ -24,8 +24,8 @@ pub(crate) mod partitions;
 mod process;
 mod service_manager;
 mod shutdown;
-mod status;
-mod tokens;
+pub(crate) mod status;
+pub(crate) mod tokens;
 mod turnover;
 
 pub(crate) use authenticate::Authenticator;
@@ -36,7 +36,7 @@ pub(crate) use link::{ControlLink, LoopLink, Notices, ToControl, ToLoop, new as 
 pub(crate) use process::{memory_total, os};
 pub(crate) use shutdown::stopper;
 pub use shutdown::{Signals, Stopper};
-pub(crate) use status::{Opened, Phase, View, status};
+pub(crate) use status::{Opened, Phase, View};
 pub(crate) use tokens::Tokens;
 pub use tokens::TokensError;
 
@@ -54,8 +54,7 @@ use brickyard_tls::rustls::ServerConfig;
 use copies::Copies;
 use housekeeping::{Housekeeping, Shown};
 pub(crate) use http_listener::CONNECTIONS_MAX as HTTP_CONNECTIONS_MAX;
-use http_listener::HttpListener;
-pub(crate) use http_listener::Peer;
+use http_listener::{HttpListener, Peer};
 use shutdown::Stop;
 use std::cell::RefCell;
 use std::future::IntoFuture as _;

@@ -3,7 +3,7 @@
 //! In:  the node's view. Out: JSON. Nothing here waits for a brick.
 
 use crate::cluster::view::MembershipState;
-use crate::control::{Opened, View};
+use crate::control::status::{Opened, View};
 use brickyard_brick::stats::{LATENCY_BUCKETS, Stats};
 use brickyard_command::table::COMMANDS;
 use serde_json::{Value, json};

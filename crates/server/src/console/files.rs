@@ -3,7 +3,7 @@
 //! Invariant: a browser that keeps to the policy runs nothing but these files, and connects to nobody else, whatever a key, a value or
 //! a name has in it.
 
-use super::Console;
+use super::state::Console;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};

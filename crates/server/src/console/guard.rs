@@ -11,11 +11,10 @@
 //! - **People for whom the node port is closed.** Who has not signed in gets no further by HTTP than by the node port: neither past
 //!   a certificate that is asked for there, nor from another machine to a port of loopback, nor past `http_tokens`.
 
-use super::refuse;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use std::net::IpAddr;
 
 /// What the page sends, and no form can.
@@ -29,7 +28,8 @@ pub(super) async fn refuse_other_origins(request: Request, next: Next) -> Respon
     if !matches!(*request.method(), Method::GET | Method::HEAD)
         && let Some(why) = foreign(request.headers())
     {
-        return refuse(StatusCode::FORBIDDEN, why);
+        let why = serde_json::json!({ "error": why });
+        return (StatusCode::FORBIDDEN, axum::Json(why)).into_response();
     }
     next.run(request).await
 }

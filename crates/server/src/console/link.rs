@@ -2,7 +2,7 @@
 //!
 //! In:  commands. Out: replies. Invariant: after an error nothing more comes of it: what follows could be another command's reply.
 
-use crate::control::View;
+use crate::control::status::View;
 use brickyard_wire::{ReplyDecoder, ReplyLimits, ReplyStep, Value, encode_request};
 use std::io;
 use std::net::SocketAddr;

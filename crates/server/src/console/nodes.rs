@@ -8,7 +8,7 @@
 //! Invariant: however many browsers ask, the others are asked once in [`AGE_MAX`].
 
 use super::figures;
-use crate::control::View;
+use crate::control::status::View;
 use brickyard_tls::Dialer;
 use serde_json::{Value, json};
 use std::io;

@@ -3,10 +3,11 @@
 //! In:  `{"command": ["GETRANGE", "key", "0", "99"], "table": "orders", "brick": 0}`; table and brick may be left out; a word that is
 //! no text is `{"base64": ...}`. Out: `{"reply": ...}`, which may be `{"error": ...}`.
 
+use super::answer;
 use super::commands::{Purpose, purpose};
 use super::link::Link;
-use super::{Console, answer, refuse};
-use crate::control::Peer;
+use super::state::{Console, refuse};
+use crate::control::http_listener::Peer;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, State};

@@ -7,8 +7,8 @@
 
 use super::link::Link;
 use super::sessions::Session;
-use super::{Console, refuse};
-use crate::control::Peer;
+use super::state::{Console, refuse};
+use crate::control::http_listener::Peer;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{ConnectInfo, State};
@@ -19,14 +19,11 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Who signs in at a time; others wait, for [`WAIT_MAX`] at most.
-const AT_A_TIME: usize = 4;
-
+/// How long others wait while as many sign in as may at a time.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// How late a wrong password is answered, its place taken meanwhile: eight guesses a second of everybody together.
@@ -38,22 +35,6 @@ const BRICKS_MAX: usize = 16;
 
 /// How often those are looked for that nobody uses.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-
-/// Those who sign in now.
-#[derive(Debug)]
-pub(super) struct Queue {
-    places: Semaphore,
-    is_looked_after: AtomicBool,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self {
-            places: Semaphore::new(AT_A_TIME),
-            is_looked_after: AtomicBool::new(false),
-        }
-    }
-}
 
 #[derive(Deserialize)]
 struct Credentials {
