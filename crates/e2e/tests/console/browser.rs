@@ -221,7 +221,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
             (browser.run(script).as_u64()? >= POINTS).then_some(())
         });
     }
-    browser.wear(1040, 1190, false);
+    browser.wear(960, 1150, false);
     health(&browser, "all copies in sync");
     pictures.take(&browser, "overview");
 
