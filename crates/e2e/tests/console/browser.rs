@@ -245,7 +245,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
 
     // Another one joins, and gets its share.
     cluster.add();
-    browser.wear(1040, 860, false);
+    browser.wear(1280, 860, false);
     wait_for("copies that move, as arrows", || {
         (count(&browser, ".node") == 4 && count(&browser, "path.move") > 0).then_some(())
     });
