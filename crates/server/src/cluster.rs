@@ -32,7 +32,7 @@ pub(crate) use storage::{Directory, Stored, directory_of, found, load_kept, open
 
 use crate::config::HostPort;
 use crate::control::Notices;
-use crate::tls::Current;
+use crate::reload::Current;
 use crate::{clock, random};
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
 use brickyard_node::{First, discovery};

@@ -43,6 +43,7 @@ pub(crate) use state::Settings;
 use crate::control::http_listener::Peer;
 use crate::control::status::{View, status};
 use crate::control::{partitions, tokens::Tokens};
+use crate::reload::Current;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
@@ -57,7 +58,7 @@ use std::sync::Arc;
 const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// The console's routes.
-pub(crate) fn router(view: Arc<View>, tokens: Arc<Tokens>, settings: Settings) -> Router {
+pub(crate) fn router(view: Arc<View>, tokens: Current<Arc<Tokens>>, settings: Settings) -> Router {
     let console = Arc::new(Console::new(view, tokens, settings));
     let session = get(sign_in::who)
         .post(sign_in::sign_in)

@@ -44,7 +44,8 @@ use crate::cluster::view::ClusterView;
 use crate::cluster::{self, Driver, Loops, Order};
 use crate::console;
 use crate::random;
-use crate::tls::{Current, Expiries};
+use crate::reload::Current;
+use crate::tls::Expiries;
 use axum::Router;
 use brickyard_brick::{ControlReply, ControlRequest};
 use brickyard_metadata::{Catalog, Change};
@@ -82,13 +83,13 @@ pub(crate) struct Setup {
     /// What HTTP's connections go by.
     pub(crate) http_tls: Current<Arc<ServerConfig>>,
     /// Whom HTTP answers.
-    pub(crate) http_tokens: Tokens,
+    pub(crate) http_tokens: Current<Arc<Tokens>>,
     /// How the console is served, if it is.
     pub(crate) console: Option<console::Settings>,
     /// When the certificates end that this node shows.
     pub(crate) expiries: Expiries,
     pub(crate) signals: Signals,
-    /// Has certificates read again.
+    /// Has certificates and tokens read again.
     pub(crate) reload: std_mpsc::Sender<()>,
     pub(crate) stop: Stop,
     pub(crate) stop_timeout: Duration,

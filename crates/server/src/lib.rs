@@ -36,6 +36,7 @@ mod node;
 mod peer;
 mod queue;
 mod random;
+mod reload;
 mod ring;
 mod sockets;
 mod threads;

@@ -29,7 +29,8 @@ use crate::control::{self, Control, Notices, Signals, Stopper, Tokens};
 use crate::disk::IdleThread;
 use crate::listener::Reserved;
 use crate::random;
-use crate::tls::{self, Reloader};
+use crate::reload::{Reloader, Sources};
+use crate::tls;
 use assembly::{Assembled, Assembly};
 use brickyard_store::OsDisk;
 use data::Data;
@@ -46,7 +47,7 @@ pub struct RunningNode {
     bricks: Vec<JoinHandle<()>>,
     idle: IdleThread<OsDisk>,
     control: JoinHandle<()>,
-    certificates: Reloader,
+    reloader: Reloader,
     ended: tokio::sync::oneshot::Sender<()>,
     serving: std_mpsc::Receiver<()>,
     data: Data,
@@ -60,7 +61,9 @@ impl RunningNode {
     /// # Errors
     /// [`StartError`]: nothing is left running.
     pub fn start(config: &Config, signals: Signals) -> Result<Self, StartError> {
-        let (certificates, sources) = tls::certificates(config)?;
+        let mut sources = Sources::default();
+        let certificates = tls::certificates(config, &mut sources)?;
+        let http_tokens = Tokens::watch(&config.http_tokens, &mut sources)?;
         let reloader = Reloader::start(sources).map_err(StartError::Thread)?;
         let mut data = Data::open(config)?;
         let ports = reserve(config, data.bricks())?;
@@ -79,7 +82,7 @@ impl RunningNode {
             http: listen(ports.http, AddressUse::Http, addresses.http)?,
             console: console::Settings::of(config, &certificates.http)?,
             http_tls: certificates.http,
-            http_tokens: Tokens::read(&config.http_tokens)?,
+            http_tokens,
             expiries: certificates.expiries,
             signals,
             reload: reloader.waker(),
@@ -161,7 +164,7 @@ impl RunningNode {
             bricks,
             idle,
             control,
-            certificates: reloader,
+            reloader,
             ended,
             serving,
             data,
@@ -209,7 +212,7 @@ impl RunningNode {
             bricks,
             idle,
             control,
-            certificates,
+            reloader,
             ended,
             serving: _,
             data,
@@ -221,7 +224,7 @@ impl RunningNode {
         drop(idle.finish().join());
         drop(ended);
         drop(control.join());
-        certificates.finish();
+        reloader.finish();
         drop(data);
         tracing::info!("stopped");
     }

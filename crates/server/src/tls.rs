@@ -7,17 +7,15 @@
 mod expiry;
 mod handshakes;
 mod peer_socket;
-mod reload;
 
 pub(crate) use expiry::Expiries;
 pub(crate) use handshakes::Handshakes;
 pub(crate) use peer_socket::{LoopSocket, NoTls, PeerSocket};
-pub(crate) use reload::{Current, Reloader};
 
 use crate::config::{AUTO, Fields};
+use crate::reload::{Current, Sources};
 use brickyard_tls::rustls::ServerConfig;
 use brickyard_tls::{IdentityFiles, MachineFiles, NodeSide, TlsError, client_port};
-use reload::Sources;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,8 +36,10 @@ pub(crate) struct Certificates {
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be.
-pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), TlsError> {
-    let mut sources = Sources::default();
+pub(crate) fn certificates(
+    config: &Fields,
+    sources: &mut Sources,
+) -> Result<Certificates, TlsError> {
     let mut expiries = Expiries::default();
     let peers = peers(config)?.map(
         |MachineFiles {
@@ -54,7 +54,11 @@ pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), T
                 expiry.note(&files);
                 Ok(side)
             };
-            sources.watch("between nodes", paths, read)
+            sources.watch(
+                "new connections between nodes go by the certificates",
+                paths,
+                read,
+            )
         },
     );
     let clients = identity(&config.client_cert, &config.client_key);
@@ -63,7 +67,8 @@ pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), T
     let http = clients.clone().map(|files| {
         let paths = files.paths().map(Path::to_owned).collect();
         // Whoever asks for health and metrics has no certificate, as it had no password.
-        sources.watch("at HTTP's port", paths, move || client_port(&files, None))
+        let what = "new connections at HTTP's port go by the certificates";
+        sources.watch(what, paths, move || client_port(&files, None))
     });
     let clients = clients.map(|files| {
         let paths = files.paths().chain(clients_authority.as_deref());
@@ -74,15 +79,18 @@ pub(crate) fn certificates(config: &Fields) -> Result<(Certificates, Sources), T
             expiry.note(&files);
             Ok(port)
         };
-        sources.watch("of clients", paths, read)
+        sources.watch(
+            "new connections of clients go by the certificates",
+            paths,
+            read,
+        )
     });
-    let certificates = Certificates {
+    Ok(Certificates {
         peers: Current::new(peers.transpose()?),
         clients: Current::new(clients.transpose()?),
         http: Current::new(http.transpose()?),
         expiries,
-    };
-    Ok((certificates, sources))
+    })
 }
 
 fn peers(config: &Fields) -> Result<Option<MachineFiles>, TlsError> {

@@ -153,6 +153,91 @@ fn http_with_tokens_is_for_those_who_have_one() {
     });
 }
 
+/// The status of a `GET /` on a connection that goes on.
+fn ask_again(stream: &mut TcpStream, token: &str) -> u16 {
+    let request =
+        format!("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
+    stream
+        .write_all(request.as_bytes())
+        .expect("the request is sent");
+    let mut answer = Vec::new();
+    let mut byte = [0];
+    while !answer.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).expect("an answer");
+        answer.extend_from_slice(&byte);
+    }
+    let head = String::from_utf8(answer).expect("text");
+    let line = |name: &str| {
+        let mut lines = head.lines();
+        lines
+            .find_map(|line| line.strip_prefix(name))
+            .map(str::to_owned)
+    };
+    let length = line("content-length: ").and_then(|it| it.parse().ok());
+    let mut body = vec![0; length.expect("a length")];
+    stream.read_exact(&mut body).expect("a body");
+    let code = line("HTTP/1.1 ").and_then(|it| it.get(..3)?.parse().ok());
+    code.expect("a status line")
+}
+
+/// Tokens are put in and taken out while the node runs; a file that cannot be used changes nothing.
+#[test]
+fn tokens_are_read_again_without_a_restart() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let write = |text: &str| std::fs::write(file.path(), text).expect("written");
+    write("an-old-token-of-ours\n");
+    let path = file.path().to_str().expect("a plain path");
+    let mut server = Setup::brickyard(1)
+        .arguments(&["--http-tokens", path])
+        .start();
+    let port = server.http_port();
+    let may = |token: &str| {
+        let header = format!("Authorization: Bearer {token}\r\n");
+        get_with(port, "/metrics", &header).0 == 200
+    };
+    assert!(may("an-old-token-of-ours") && !may("the-new-token-of-ours"));
+    let mut kept = TcpStream::connect(("127.0.0.1", port)).expect("HTTP is served");
+    kept.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    assert_eq!(ask_again(&mut kept, "an-old-token-of-ours"), 200);
+
+    // By itself.
+    write("an-old-token-of-ours\nthe-new-token-of-ours\n");
+    wait_for("the new token to be known", || {
+        may("the-new-token-of-ours").then_some(())
+    });
+    assert!(may("an-old-token-of-ours"));
+
+    write("the-new-token-of-ours\nshort\n");
+    server.process().signal("HUP");
+    let faulty = "HTTP goes by the tokens of before: the files have changed and cannot be used";
+    let line = wait_for("the log to say what is wrong", || {
+        let log = server.log();
+        log.lines()
+            .find(|line| line.contains(faulty))
+            .map(str::to_owned)
+    });
+    // Where, what, and what to do; and no token.
+    for part in [
+        path,
+        "line 2 is too short",
+        "put a token of 16 bytes or more",
+    ] {
+        assert!(line.contains(part), "no {part:?} in {line}");
+    }
+    assert!(!line.contains("token-of-ours"), "{line}");
+    assert!(may("an-old-token-of-ours") && may("the-new-token-of-ours"));
+
+    // Told to, at once; also on a connection that is there.
+    write("the-new-token-of-ours\n");
+    server.process().signal("HUP");
+    wait_for("the old token to be refused", || {
+        (!may("an-old-token-of-ours")).then_some(())
+    });
+    assert!(may("the-new-token-of-ours"));
+    assert_eq!(ask_again(&mut kept, "an-old-token-of-ours"), 401);
+    assert_eq!(ask_again(&mut kept, "the-new-token-of-ours"), 200);
+}
+
 /// A stopping server finishes what it has begun, says so with its status, and keeps everything.
 #[test]
 fn sigterm_stops_gracefully_and_loses_nothing() {

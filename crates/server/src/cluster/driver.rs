@@ -9,7 +9,7 @@ use super::{Common, Setup};
 use crate::config::HostPort;
 use crate::control::{Notices, ToLoop};
 use crate::peer::{Arrived, Event, Peers, incoming};
-use crate::tls::Current;
+use crate::reload::Current;
 use brickyard_brick::{ControlRequest, Direction};
 use brickyard_metadata::{Catalog, Change};
 use brickyard_node::peer::{Answer, HandshakeRefused};

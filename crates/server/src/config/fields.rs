@@ -116,9 +116,9 @@ fields! {
              ports above it, or off when users are configured and listen is not a loopback address.";
         http_tokens: String = String::new(), "path",
             "File with a token on each line. Whoever asks HTTP for metrics, health or status has to send one (`Authorization: Bearer \
-             TOKEN`); /livez and /readyz need none. Empty: nobody needs one.";
+             TOKEN`); /livez and /readyz need none. Read again when it changes. Empty: nobody needs one.";
         console: ConsoleUse = ConsoleUse::Auto, "auto, on or off",
-            "Whether HTTP serves the console at /console/, where browsers show the cluster, and read and write keys by what users may. \
+             "Whether HTTP serves the console at /console/, where browsers show the cluster, and read and write keys by what users may. \
              auto: it does, unless client_ca is set: HTTP asks nobody for a certificate, so a password would be enough there.";
         advertise: String = String::new(), "host name or IP address",
             "What cluster clients are told to connect to. Empty: listen's address. Must be set when \

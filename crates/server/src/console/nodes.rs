@@ -9,6 +9,8 @@
 
 use super::figures;
 use crate::control::status::View;
+use crate::control::tokens::Tokens;
+use crate::reload::Current;
 use brickyard_tls::Dialer;
 use serde_json::{Value, json};
 use std::io;
@@ -38,16 +40,16 @@ const ASKED_MAX: usize = 64;
 pub(super) struct Nodes {
     dialer: Option<Dialer>,
     has_tls: bool,
-    token: Option<String>,
+    tokens: Current<Arc<Tokens>>,
     seen: Mutex<Option<(Instant, Arc<Value>)>>,
 }
 
 impl Nodes {
-    pub(super) fn new(dialer: Option<Dialer>, has_tls: bool, token: Option<String>) -> Self {
+    pub(super) fn new(dialer: Option<Dialer>, has_tls: bool, tokens: Current<Arc<Tokens>>) -> Self {
         Self {
             dialer,
             has_tls,
-            token,
+            tokens,
             seen: Mutex::default(),
         }
     }
@@ -77,7 +79,7 @@ impl Nodes {
             let host = addresses.host.clone();
             let port = addresses.http_port;
             let (id, dialer) = (node.id.0, self.dialer.clone());
-            let (token, has_tls) = (self.token.clone(), self.has_tls);
+            let (token, has_tls) = (self.tokens.first(), self.has_tls);
             asked.spawn(async move {
                 let answer = async {
                     let port = port.ok_or("it has no HTTP port")?;

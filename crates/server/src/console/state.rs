@@ -10,7 +10,7 @@ use crate::config::{AUTO, Config};
 use crate::control::http_listener::Peer;
 use crate::control::status::View;
 use crate::control::tokens::Tokens;
-use crate::tls::Current;
+use crate::reload::Current;
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -70,7 +70,7 @@ impl Settings {
 /// See the module.
 pub(super) struct Console {
     pub(super) view: Arc<View>,
-    pub(super) tokens: Arc<Tokens>,
+    pub(super) tokens: Current<Arc<Tokens>>,
     pub(super) settings: Settings,
     pub(super) sessions: Arc<Sessions>,
     pub(super) nodes: Nodes,
@@ -80,11 +80,11 @@ pub(super) struct Console {
 
 impl Console {
     /// Nobody has signed in yet.
-    pub(super) fn new(view: Arc<View>, tokens: Arc<Tokens>, settings: Settings) -> Self {
+    pub(super) fn new(view: Arc<View>, tokens: Current<Arc<Tokens>>, settings: Settings) -> Self {
         let nodes = Nodes::new(
             settings.dialer.clone(),
             !settings.tls.is_plain(),
-            tokens.first().map(str::to_owned),
+            tokens.clone(),
         );
         Self {
             view,

@@ -18,6 +18,7 @@ use super::metrics;
 use super::status::{self, Phase, View};
 use super::tokens::{Tokens, require};
 use crate::console;
+use crate::reload::Current;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -32,12 +33,11 @@ const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The routes over what the node shows of itself.
 pub(crate) fn router(
     view: Arc<View>,
-    tokens: Tokens,
+    tokens: Current<Arc<Tokens>>,
     console: Option<console::Settings>,
 ) -> Router {
-    let tokens = Arc::new(tokens);
     let console =
-        console.map(|settings| console::router(Arc::clone(&view), Arc::clone(&tokens), settings));
+        console.map(|settings| console::router(Arc::clone(&view), tokens.clone(), settings));
     let guarded = Router::new()
         .route("/", get(index))
         .route("/health", get(health))

@@ -7,7 +7,7 @@
 //! have had time to ask: people who ask nothing, however many, keep nobody's question from being answered. Who comes while
 //! all have just come waits in the kernel's queue.
 
-use crate::tls::Current;
+use crate::reload::Current;
 use axum::extract::connect_info::Connected;
 use axum::serve::IncomingStream;
 use brickyard_tls::rustls::ServerConfig;

@@ -62,7 +62,7 @@ impl Stop {
     }
 }
 
-/// The first signal that ends stops the node gracefully, the second at once; SIGHUP has certificates read again.
+/// The first signal that ends stops the node gracefully, the second at once; SIGHUP has certificates and tokens read again.
 pub(crate) async fn handle_signals(stopper: Stopper, reload: std_mpsc::Sender<()>) {
     let signals = (
         signal(SignalKind::terminate()),
@@ -80,7 +80,7 @@ pub(crate) async fn handle_signals(stopper: Stopper, reload: std_mpsc::Sender<()
             _ = hangup.recv() => {
                 // The thread that does it lives as long as this one.
                 let sent = reload.send(());
-                debug_assert!(sent.is_ok(), "who reads certificates has ended");
+                debug_assert!(sent.is_ok(), "who reads them has ended");
                 continue;
             }
         };

@@ -1,9 +1,12 @@
 //! Tokens that HTTP asks for.
 //!
-//! In:  a file with one on each line. Out: whether a request has one of them.
+//! In:  a file with one on each line, read again when it changes. Out: whether a request has one of them.
 //!
-//! Invariant: how long a comparison takes does not depend on what a token is, but on its length alone.
+//! Invariants:
+//! - A request goes by the tokens that were read last, on whatever connection it comes.
+//! - How long a comparison takes does not depend on what a token is, but on its length alone.
 
+use crate::reload::{Current, Sources};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
@@ -18,8 +21,7 @@ const TOKEN_BYTES_MIN: usize = 16;
 /// How a token is sent (RFC 6750).
 const SCHEME: &str = "Bearer";
 
-/// Those that let somebody in; none: nobody is asked for one.
-#[derive(Default)]
+/// Those that let somebody in.
 pub(crate) struct Tokens(Vec<String>);
 
 impl std::fmt::Debug for Tokens {
@@ -50,12 +52,25 @@ pub enum TokensError {
 }
 
 impl Tokens {
-    /// Reads the file, if one is named.
-    pub(crate) fn read(path: &str) -> Result<Self, TokensError> {
+    /// Reads the file, and has it read again when it changes. Where none is named nobody is asked for a token.
+    ///
+    /// # Errors
+    /// [`TokensError`]: the file has none.
+    pub(crate) fn watch(
+        path: &str,
+        sources: &mut Sources,
+    ) -> Result<Current<Arc<Self>>, TokensError> {
         if path.is_empty() {
-            return Ok(Self::default());
+            return Ok(Current::new(None));
         }
-        let path = Path::new(path);
+        let path = PathBuf::from(path);
+        let paths = vec![path.clone()];
+        let read = move || Self::read(&path).map(Arc::new);
+        let tokens = sources.watch("HTTP goes by the tokens", paths, read)?;
+        Ok(Current::new(Some(tokens)))
+    }
+
+    fn read(path: &Path) -> Result<Self, TokensError> {
         let text = std::fs::read_to_string(path).map_err(|source| TokensError::Read {
             path: path.to_owned(),
             source,
@@ -78,17 +93,6 @@ impl Tokens {
         Ok(Self(tokens.collect()))
     }
 
-    /// One that other nodes of the cluster, which have the same file, let in.
-    pub(crate) fn first(&self) -> Option<&str> {
-        self.0.first().map(String::as_str)
-    }
-
-    /// Whether a request with these headers may be answered.
-    pub(crate) fn allow_headers(&self, headers: &HeaderMap) -> bool {
-        let given = headers.get(header::AUTHORIZATION);
-        self.allow(given.and_then(|it| it.to_str().ok()))
-    }
-
     /// Whether a request with this header may be answered.
     fn allow(&self, authorization: Option<&str>) -> bool {
         let given = authorization.and_then(|it| it.split_once(' '));
@@ -97,7 +101,21 @@ impl Tokens {
         let is_any = self.0.iter().fold(Choice::from(0), |is_any, token| {
             is_any | token.as_bytes().ct_eq(given)
         });
-        self.0.is_empty() || bool::from(is_any)
+        bool::from(is_any)
+    }
+}
+
+impl Current<Arc<Tokens>> {
+    /// One that other nodes of the cluster, which have the same file, let in; `None`: nobody is asked for one.
+    pub(crate) fn first(&self) -> Option<String> {
+        self.now().and_then(|tokens| tokens.0.first().cloned())
+    }
+
+    /// Whether a request with these headers may be answered.
+    pub(crate) fn allow_headers(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(header::AUTHORIZATION);
+        let given = given.and_then(|it| it.to_str().ok());
+        self.now().is_none_or(|tokens| tokens.allow(given))
     }
 }
 
@@ -112,7 +130,7 @@ fn fault(token: &str) -> Option<&'static str> {
 
 /// Answers who has a token, and tells nobody else even which paths there are.
 pub(crate) async fn require(
-    State(tokens): State<Arc<Tokens>>,
+    State(tokens): State<Current<Arc<Tokens>>>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -13,7 +13,7 @@ use crate::control::{self, Authenticator, Notices, Opened, Running, link};
 use crate::disk::{DiskStats, IdleThread};
 use crate::driver::WAKER;
 use crate::listener::{Listener, Reserved};
-use crate::tls::Current;
+use crate::reload::Current;
 use crate::wake::Waker;
 use crate::{descriptors, fatal, handout, mesh, random};
 use brickyard_node::First;

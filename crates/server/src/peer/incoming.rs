@@ -5,7 +5,8 @@ use super::outgoing::{read_all, write_all};
 use super::refusals::Refusals;
 use super::strangers::Strangers;
 use super::{Event, Events, SendQueue, Stream};
-use crate::tls::{Current, Handshakes, PeerSocket};
+use crate::reload::Current;
+use crate::tls::{Handshakes, PeerSocket};
 use brickyard_brick::Direction;
 use brickyard_node::Source;
 use brickyard_node::peer::{

@@ -3,7 +3,8 @@
 use super::frame;
 use super::{Event, Events, SendQueue};
 use crate::config::HostPort;
-use crate::tls::{Current, NoTls, PeerSocket};
+use crate::reload::Current;
+use crate::tls::{NoTls, PeerSocket};
 use brickyard_metadata::NodeKey;
 use brickyard_node::peer::{
     ANSWER, CONNECT, ConnectionKind, Greeted, HELLO_BYTES_MAX, HandshakeRefused, Introduction,

@@ -3,7 +3,7 @@
 use super::outgoing::Outgoing;
 use super::{Arrived, Event, Events, SendQueue};
 use crate::config::HostPort;
-use crate::tls::Current;
+use crate::reload::Current;
 use brickyard_metadata::{Catalog, Level, NodeKey};
 use brickyard_node::peer::{Answer, ConnectionKind, Contacts, Introduction, Wires};
 use brickyard_node::{Message, Source, Target, Urgency};

@@ -1,16 +1,17 @@
-//! Certificates are read again when their files change: connections that are made from then on go by the new ones.
+//! Files are read again when they change: certificates, and the tokens of HTTP.
 //!
-//! In:  files' contents, looked at every [`LOOK`] or when somebody says so (SIGHUP). Out: what connections of a kind go by at the moment.
+//! In:  files' contents, looked at every [`LOOK`] or when somebody says so (SIGHUP). Out: what is gone by at the moment, each kind of its own.
 //!
 //! Invariants:
 //! - Files that cannot be used change nothing, and are told of once.
 //! - Without being told to, files are read when two looks have found the same: their writer may have written one of a pair.
 //! - A thread of its own does this: the control thread waits for no disk.
 //!
-//! Not here: connections that are there already; they go on with what they began with.
+//! Not here: when somebody asks what is so now. A connection does when it is made, and goes on with that; HTTP does at each request.
 
 use crate::fatal;
-use brickyard_tls::{TlsError, fingerprint};
+use brickyard_tls::fingerprint;
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -21,7 +22,7 @@ use tokio::sync::watch;
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What connections of a kind go by at the moment.
+/// What connections, or requests, of a kind go by at the moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Current<T>(Option<watch::Receiver<T>>);
 
@@ -42,7 +43,7 @@ trait Look {
 }
 
 struct Source<T, Read> {
-    /// Which connections.
+    /// Who goes by what.
     what: &'static str,
     paths: Vec<PathBuf>,
     read: Read,
@@ -54,34 +55,35 @@ struct Source<T, Read> {
 }
 
 impl<T> Current<T> {
-    pub(super) const fn new(receiver: Option<watch::Receiver<T>>) -> Self {
+    pub(crate) const fn new(receiver: Option<watch::Receiver<T>>) -> Self {
         Self(receiver)
     }
 
-    /// Whether there is no TLS.
+    /// Whether there are no such files.
     pub(crate) const fn is_plain(&self) -> bool {
         self.0.is_none()
     }
 }
 
 impl<T: Clone> Current<T> {
-    /// What a connection that is made now goes by; `None`: it is plain.
+    /// What a connection that is made now goes by, or a request; `None`: there are no such files.
     pub(crate) fn now(&self) -> Option<T> {
         self.0.as_ref().map(|current| current.borrow().clone())
     }
 }
 
 impl Sources {
-    /// Reads for the first time.
-    pub(super) fn watch<T, Read>(
+    /// Reads for the first time. `what` is the beginning of what the log says: who goes by what.
+    pub(crate) fn watch<T, E, Read>(
         &mut self,
         what: &'static str,
         paths: Vec<PathBuf>,
         read: Read,
-    ) -> Result<watch::Receiver<T>, TlsError>
+    ) -> Result<watch::Receiver<T>, E>
     where
         T: Send + Sync + 'static,
-        Read: Fn() -> Result<T, TlsError> + Send + 'static,
+        E: Display + 'static,
+        Read: Fn() -> Result<T, E> + Send + 'static,
     {
         // Before they are read: what changes meanwhile is found by the next look.
         let seen = fingerprint(paths.iter().map(PathBuf::as_path));
@@ -98,7 +100,7 @@ impl Sources {
     }
 }
 
-impl<T, Read: Fn() -> Result<T, TlsError>> Look for Source<T, Read> {
+impl<T, E: Display, Read: Fn() -> Result<T, E>> Look for Source<T, Read> {
     fn look(&mut self, is_told: bool) {
         let now = fingerprint(self.paths.iter().map(PathBuf::as_path));
         let is_settled = std::mem::replace(&mut self.seen_last, now) == now;
@@ -109,14 +111,11 @@ impl<T, Read: Fn() -> Result<T, TlsError>> Look for Source<T, Read> {
         match (self.read)() {
             Ok(read) => {
                 self.current.send_replace(read);
-                tracing::info!(
-                    "new connections {} go by the certificates that were read now",
-                    self.what
-                );
+                tracing::info!("{} that were read now", self.what);
             }
             Err(error) => tracing::error!(
                 %error,
-                "new connections {} go by the certificates of before: the files have changed and cannot be used",
+                "{} of before: the files have changed and cannot be used",
                 self.what
             ),
         }
@@ -127,7 +126,7 @@ impl Reloader {
     /// Looks at the files from now on.
     pub(crate) fn start(sources: Sources) -> io::Result<Self> {
         let (wake, woken) = channel();
-        let thread = fatal::spawn("certificates".to_owned(), move || run(sources, &woken))?;
+        let thread = fatal::spawn("reload".to_owned(), move || run(sources, &woken))?;
         Ok(Self { wake, thread })
     }
 
