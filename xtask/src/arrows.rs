@@ -91,7 +91,7 @@ const ROOMS: &[Room] = &[
     // Drives the finished program from outside, as its users do.
     outer(
         "e2e",
-        Uses::Only(&["types", "wire", "tls", "client", "torture"]),
+        Uses::Only(&["types", "wire", "tls", "client", "bench", "torture"]),
     ),
 ];
 

@@ -39,6 +39,7 @@ mod connection;
 pub mod echo;
 mod error;
 mod generator;
+mod installed;
 mod keys;
 mod link;
 mod options;
@@ -52,6 +53,7 @@ mod workload;
 
 pub use cluster::{has_several_nodes, run_through_client};
 pub use error::Error;
+pub use installed::installed;
 pub use keys::{Distribution, KeySpace};
 pub use link::{Link, Target};
 pub use options::{Arrivals, Options, Pace, Until};

