@@ -31,6 +31,7 @@ pub mod process;
 pub mod promtool;
 pub mod random;
 pub mod resize;
+pub mod runbook;
 pub mod scrape;
 pub mod server;
 pub mod skip;

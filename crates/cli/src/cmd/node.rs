@@ -24,6 +24,12 @@ use std::{
 /// How long a node that votes no more may stay a voter: the others have to agree on it.
 const VOTE_PATIENCE: Duration = Duration::from_secs(60);
 
+/// What a server says of a node that still is one.
+const VOTES: &str = "votes on the catalog";
+
+/// How often a removal is asked for again.
+const ASKED_EVERY: Duration = Duration::from_millis(200);
+
 /// How long a node may take to be connected to.
 const CONNECT: Duration = Duration::from_secs(2);
 
@@ -222,9 +228,13 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
             tables.join(", ")
         ),
     };
+    let is_voter = row.roles.split(',').any(|role| role == "control");
     if force {
+        if is_voter {
+            server.order(&["NODE", "ALTER", &number, "CONTROL", "no"])?;
+        }
         // What that costs.
-        if let Some(loss) = server.refusal(&["NODE", "REMOVE", &number])? {
+        if let Some(loss) = loss_of(server, &number)? {
             writeln!(io::stderr(), "{loss}")?;
         } else {
             return say(&format!("Node {node} held nothing, and is removed.{fewer}"));
@@ -242,7 +252,7 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
         drain(server, node, false)?;
         wait::until_empty(server, node)?;
     }
-    if row.roles.split(',').any(|role| role == "control") {
+    if is_voter && !force {
         server.order(&["NODE", "ALTER", &number, "CONTROL", "no"])?;
     }
     let mut request = vec!["NODE", "REMOVE", number.as_str()];
@@ -263,16 +273,29 @@ fn remove(server: &mut Server, node: u32, force: bool) -> anyhow::Result<()> {
         }
         let may_pass = refused.as_ref().is_ok_and(|refusal| {
             let refusal = refusal.as_deref().unwrap_or_default();
-            refusal.contains("votes on the catalog") || refusal.starts_with("UNKNOWNRESULT")
+            refusal.contains(VOTES) || refusal.starts_with("UNKNOWNRESULT")
         });
         if Instant::now() > until || !may_pass {
             bail!(refused?.unwrap_or_default());
         }
-        sleep(Duration::from_millis(200));
+        sleep(ASKED_EVERY);
     }
     say(&format!(
         "Node {node} is removed; its process ends by itself, and its data directory can go.{fewer}"
     ))
+}
+
+/// Why a node cannot be removed without force, once it votes no more; none: it is removed.
+fn loss_of(server: &mut Server, number: &str) -> anyhow::Result<Option<String>> {
+    let until = Instant::now() + VOTE_PATIENCE;
+    loop {
+        let refusal = server.refusal(&["NODE", "REMOVE", number])?;
+        let is_voter = refusal.as_ref().is_some_and(|it| it.contains(VOTES));
+        if !is_voter || Instant::now() > until {
+            return Ok(refusal);
+        }
+        sleep(ASKED_EVERY);
+    }
 }
 
 /// Whether any other node says that a node is not in the cluster. The answer to its removal may be lost: with the node that

@@ -63,9 +63,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     address: Vec<String>,
     /// Say only whether the node that is asked serves, for health checks: 0 if so, 4 if not yet or no more
-    #[arg(long, conflicts_with_all = ["watch", "bricks", "json", "wait"])]
+    #[arg(long, conflicts_with_all = ["watch", "bricks", "json"])]
     ready: bool,
-    /// Wait until nothing is missing, at most so many seconds: between two nodes that are restarted, say
+    /// Wait until nothing is missing, at most so many seconds: between two nodes that are restarted, say; with --ready, until
+    /// the node serves
     #[arg(long, value_name = "SECONDS", conflicts_with = "watch")]
     wait: Option<u64>,
     /// Show it again and again, until Ctrl-C
@@ -96,6 +97,11 @@ impl Arguments {
             return Ok(self.http.clone());
         }
         self.address.iter().map(|it| http_of(it)).collect()
+    }
+
+    /// Until when what is waited for may take.
+    fn deadline(&self) -> Instant {
+        Instant::now() + Duration::from_secs(self.wait.unwrap_or(0))
     }
 
     fn access(&self) -> anyhow::Result<Access> {
@@ -156,19 +162,26 @@ fn ready(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         tls: arguments.tls.dialer()?,
         token: None,
     };
-    let answer = http::get(address, "/readyz", READY_LIMIT, &access)?;
-    print!("{}", String::from_utf8_lossy(&answer.body));
-    Ok(if answer.status == 200 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(NOT_WHOLE)
-    })
+    let deadline = arguments.deadline();
+    loop {
+        let answer = http::get(address, "/readyz", READY_LIMIT, &access);
+        let is_ready = answer.as_ref().is_ok_and(|answer| answer.status == 200);
+        if is_ready || Instant::now() + LOOK_EVERY >= deadline {
+            print!("{}", String::from_utf8_lossy(&answer?.body));
+            return Ok(if is_ready {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(NOT_WHOLE)
+            });
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// One look, or the one that is whole; once the time to wait for it is over, whatever there is then.
 fn look(arguments: &Arguments) -> anyhow::Result<Report> {
     let (asked, access) = (arguments.asked()?, arguments.access()?);
-    let deadline = Instant::now() + Duration::from_secs(arguments.wait.unwrap_or(0));
+    let deadline = arguments.deadline();
     loop {
         let report = collect::snapshot(&asked, &access).map(|it| Report::new(&it));
         let is_whole = report.as_ref().is_ok_and(|report| report.is_whole);

@@ -22,6 +22,7 @@ mod limits;
 mod link;
 mod offline;
 mod once;
+mod operators_day;
 mod recover;
 mod secure;
 mod split;
