@@ -236,9 +236,8 @@ impl Brick {
             self.cleaner.go_on(&mut self.core.parts().outside);
             self.maintain_catch_ups();
             self.core.adoption().bring_back();
-            let now = self.core.now;
             let mut core = self.core.parts();
-            core.replication.flush(now);
+            core.replication.flush();
             carry_out_wants(&mut core.replication, core.catch_ups, &mut core.outside);
         }
     }

@@ -413,14 +413,14 @@ impl Replication<'_> {
     }
 
     /// Ends a turn: frames are made. What the replicator wants besides is next ([`wants`]).
-    pub(crate) fn flush(&mut self, now: Instant) {
+    pub(crate) fn flush(&mut self) {
         for (partition, op) in std::mem::take(&mut self.replicas.cleared) {
             self.raise_watermark(partition, op);
         }
         // What partitions without a log have applied is told when something else happens: a turn that changes nothing
         // but them passes by all that replication keeps of each.
         if !self.replicas.replicator().is_flushed() || self.tables.is_adopting() {
-            self.replicate(|replicator| replicator.flush(now));
+            self.replicate(Replicator::flush);
         }
     }
 

@@ -89,7 +89,7 @@ impl Replicator {
     }
 
     /// Ends a turn: what was prepared, decided and received since the last flush becomes frames.
-    pub fn flush(&mut self, now: Instant) {
+    pub fn flush(&mut self) {
         self.assert_carried_out();
         self.settle();
         self.sequence = Sequence(self.sequence.0 + 1);

@@ -7,7 +7,6 @@ use crate::requests::Backoff;
 use crate::tables::Tables;
 use brickyard_command::ErrorReply;
 use brickyard_routing::slot;
-use brickyard_types::PartitionId;
 use std::time::Duration;
 
 /// How long a request leaves a brick alone that has refused it.

@@ -79,8 +79,7 @@ fn a_catch_up_that_broke_off_begins_anew_where_its_primary_is() {
     for key in ["f", "g"] {
         cluster.brick(0).put(P, key, "new").unwrap();
         cluster.brick(0).append();
-        let now = cluster.now;
-        cluster.brick(0).with(|core| core.flush(now));
+        cluster.brick(0).with(|core| core.flush());
     }
     assert_eq!(cluster.brick(0).committed(P), 8);
     cluster.run();
