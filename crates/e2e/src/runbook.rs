@@ -11,11 +11,12 @@
 //! - Whatever they started ends with the run: the shell has a process group of its own.
 
 use crate::deadline::try_wait_for;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Stands for anything in what a page shows.
@@ -120,7 +121,8 @@ impl Runbook {
             .stderr(Stdio::null())
             .process_group(0);
         let mut group = Group(command.spawn().expect("bash can be started"));
-        let status = try_wait_for(patience, || group.0.try_wait().ok().flatten());
+        let is_over = try_wait_for(patience, || group.is_over().then_some(())).is_some();
+        let status = group.end().filter(|_| is_over);
         drop(group);
 
         let said = |number: usize| fs::read_to_string(output(number)).ok();
@@ -155,17 +157,27 @@ impl Runbook {
 /// A shell and all that it started.
 struct Group(Child);
 
+impl Group {
+    /// Whether the shell has ended. It is left as it is: as long as nobody has waited for it, no other group has its number.
+    fn is_over(&self) -> bool {
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let shell = Pid::from_child(&self.0);
+        waitid(WaitId::Pid(shell), ended).is_ok_and(|it| it.is_some())
+    }
+
+    /// Ends the shell and what it left behind.
+    fn end(&mut self) -> Option<ExitStatus> {
+        drop(kill_process_group(Pid::from_child(&self.0), Signal::KILL));
+        self.0.wait().ok()
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
-        // The shell may have ended, and what it left behind not.
-        let kill = format!("kill -KILL -- -{}", self.0.id());
-        drop(
-            Command::new("sh")
-                .args(["-c", &kill])
-                .stderr(Stdio::null())
-                .status(),
-        );
-        drop(self.0.wait());
+        // Once it was waited for, its number may be another's.
+        if self.0.try_wait().is_ok_and(|status| status.is_none()) {
+            self.end();
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use brickyard_e2e::{skip, stock};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long it may take on a machine that is busy with other tests; alone it takes less than half a minute.
+/// How long it may take on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// From the port that the page begins at to that of its first node.
