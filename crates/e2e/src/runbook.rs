@@ -167,7 +167,7 @@ impl Group {
 
     /// Ends the shell and what it left behind.
     fn end(&mut self) -> Option<ExitStatus> {
-        drop(kill_process_group(Pid::from_child(&self.0), Signal::KILL));
+        let _gone = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
         self.0.wait().ok()
     }
 }
