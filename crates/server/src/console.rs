@@ -40,11 +40,10 @@ mod state;
 pub(crate) use files::greet;
 pub(crate) use state::Settings;
 
-use crate::control::http_listener::Peer;
 use crate::control::status::{View, status};
 use crate::control::{partitions, tokens::Tokens};
 use crate::reload::Current;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -93,11 +92,7 @@ async fn cluster_status(State(console): State<Arc<Console>>, headers: HeaderMap)
     Json(answer).into_response()
 }
 
-async fn own_figures(
-    State(console): State<Arc<Console>>,
-    ConnectInfo(_): ConnectInfo<Peer>,
-    headers: HeaderMap,
-) -> Response {
+async fn own_figures(State(console): State<Arc<Console>>, headers: HeaderMap) -> Response {
     if !console.may_look(&headers) {
         return sign_in_first();
     }

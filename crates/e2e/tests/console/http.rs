@@ -319,8 +319,10 @@ fn users_and_tokens_hold_under_tls() {
     let killed = client.line("CLIENT KILL USER reader");
     assert!(killed.as_integer().is_some_and(|it| it > 0), "{killed}");
     wait_for("the reader's session to end", || {
-        (ask(&site, &reader, &read).status == 401).then_some(())
+        let looked = site.get("/console/status", &[("Cookie", &reader)]);
+        (looked.status == 401).then_some(())
     });
+    assert_eq!(ask(&site, &reader, &read).status, 401);
 }
 
 #[test]

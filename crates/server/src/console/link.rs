@@ -49,6 +49,14 @@ impl Link {
         })
     }
 
+    /// Whether the brick has ended it: as far as it waits for no reply, nothing else comes of it.
+    pub(super) fn has_ended(&self) -> bool {
+        match self.stream.try_read(&mut [0]) {
+            Ok(_) => true,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+
     /// The reply to a command on a table; none: the one that the user starts in.
     pub(super) async fn call_on<A: AsRef<[u8]>>(
         &mut self,

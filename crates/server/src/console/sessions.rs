@@ -98,12 +98,18 @@ impl Session {
         }
     }
 
+    /// A brick has ended its connection, as when its user was deleted. Somebody who holds it finds that out.
+    fn is_cut_off(&self) -> bool {
+        let first = self.links.first().and_then(|it| it.try_lock().ok());
+        first.is_some_and(|it| it.as_ref().is_some_and(Link::has_ended))
+    }
+
     fn used(&self) -> MutexGuard<'_, Instant> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_over(&self, now: Instant) -> bool {
-        self.has_ended() || now.duration_since(*self.used()) >= REST_MAX
+        self.has_ended() || self.is_cut_off() || now.duration_since(*self.used()) >= REST_MAX
     }
 }
 
