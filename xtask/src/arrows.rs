@@ -44,6 +44,8 @@ const ROOMS: &[Room] = &[
     core("table", &["types"]),
     outer("store", Uses::Only(&["types"])),
     core("command", &["types", "wire"]),
+    // Its scripts may be ended by a clock.
+    outer("script", Uses::Only(&["wire"])),
     core("replication", &["types", "wire", "routing"]),
     core("metadata", &["types", "wire", "routing"]),
     core("control", &["types", "routing", "metadata"]),
@@ -56,6 +58,7 @@ const ROOMS: &[Room] = &[
             "routing",
             "table",
             "command",
+            "script",
             "replication",
             "metadata",
         ],

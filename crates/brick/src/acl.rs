@@ -95,6 +95,11 @@ impl Acl {
         self.may_all
     }
 
+    /// Whether it may touch any key.
+    pub(crate) fn has_all_keys(&self) -> bool {
+        self.keys == [KeyPattern::all()]
+    }
+
     /// What the user lacks for a request.
     pub(crate) fn lacking(&self, spec: &'static Spec, args: Args<'_>) -> Option<Lacking> {
         if self.may_all {
@@ -103,7 +108,7 @@ impl Acl {
         if !spec.has(flag::NO_AUTH) && !self.commands.has(spec.id) {
             return Some(Lacking::Command(spec.name));
         }
-        if self.keys == [KeyPattern::all()] {
+        if self.has_all_keys() {
             return None;
         }
         let mut used = keys_used(spec, args);

@@ -21,7 +21,7 @@ use crate::append::BatchId;
 use crate::batch::Batch;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
-use crate::core::Core;
+use crate::core::{Core, Workshop};
 use crate::effect::Effect;
 use crate::evictions::Evictions;
 use crate::forward::Outbox;
@@ -39,7 +39,6 @@ use crate::segments::Segments;
 use crate::session::calls::Calls;
 use crate::session::export::Exports;
 use crate::shared::Shared;
-use crate::staging::Staging;
 use crate::tables::Tables;
 use crate::upkeep::Upkeep;
 use crate::watch::NegativeVersions;
@@ -134,7 +133,7 @@ impl Brick {
             requests: Requests::default(),
             outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),
-            staging: Staging::default(),
+            workshop: Workshop::default(),
             random: Random::new(seed),
             replicas,
             moves: Moves::new(recovery_bandwidth),

@@ -7,6 +7,7 @@ use crate::acl_log::Denied;
 use crate::clients::enter_anonymous;
 use crate::connection::Connection;
 use crate::core::Core;
+use crate::refusal::NO_AUTH;
 use crate::users::{Rights, User};
 use brickyard_command::{Args, ErrorReply, Spec, resolve, table::flag};
 
@@ -29,7 +30,7 @@ pub(crate) fn check(
             return Ok(spec);
         }
         if !enter_anonymous(core, connection)? {
-            return Err(ErrorReply::constant("NOAUTH Authentication required."));
+            return Err(NO_AUTH);
         }
     }
     // All rights on a table are none on the node.
@@ -53,7 +54,7 @@ fn check_rights(
 ) -> Result<(), ErrorReply> {
     let session = &connection.session;
     let Some(user) = &session.user else {
-        return Err(ErrorReply::constant("NOAUTH Authentication required."));
+        return Err(NO_AUTH);
     };
     let Some(lacking) = lacking(user, session.granted.rights, spec, args) else {
         return Ok(());

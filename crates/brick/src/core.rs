@@ -18,6 +18,7 @@ use crate::replica::{Replicas, Replication};
 use crate::request::{Origin, Token};
 use crate::requests::Requests;
 use crate::resize::Shrunk;
+use crate::scripts::BrickScripts;
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::staging::Staging;
@@ -48,10 +49,17 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     pub(crate) outbox: Outbox,
     pub(crate) effects: VecDeque<Effect>,
-    pub(crate) staging: Staging,
+    pub(crate) workshop: Workshop,
     pub(crate) random: Random,
     pub(crate) replicas: Replicas,
     pub(crate) moves: Moves,
+}
+
+/// What commands are executed with.
+#[derive(Debug, Default)]
+pub(crate) struct Workshop {
+    pub(crate) staging: Staging,
+    pub(crate) scripts: BrickScripts,
 }
 
 /// A brick's components, borrowed apart for work that is no request.

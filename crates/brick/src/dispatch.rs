@@ -77,9 +77,8 @@ impl Brick {
         // What waits here for its value would see what this writes elsewhere, or more than this reads there.
         let is_behind_values =
             orders.is_at(order, Place::Values) && (is_away || !may_run(&self.core, &request));
-        let waits = is_behind_values
-            || orders.is_at(order, Place::View)
-            || orders.is_at(order, Place::LocalRead);
+        let waits =
+            is_behind_values || orders.holds_up(order) || orders.is_at(order, Place::LocalRead);
         if !waits && !is_away {
             return self.dispatch(request);
         }
@@ -98,10 +97,7 @@ impl Brick {
         if !self.core.requests.orders().is_empty() {
             set_order(&self.core.tables, &mut request);
             let orders = self.core.requests.orders();
-            if request
-                .order
-                .is_some_and(|it| orders.is_at(it, Place::View))
-            {
+            if request.order.is_some_and(|it| orders.holds_up(it)) {
                 return self.await_view(request);
             }
         }
@@ -167,6 +163,10 @@ impl Brick {
         if must_await_values(&self.core, &request.work, table) {
             return self.await_values(request, Vec::new());
         }
+        if request.work.has_scripts() && self.scripts_have_had_their_turn(&request) {
+            self.core.replicas.wake();
+            return self.await_view(request);
+        }
         match execute_work(
             &mut self.core,
             &mut self.clients,
@@ -179,6 +179,14 @@ impl Brick {
             Err(Missing::Redirect(redirect)) => self.redirect(redirect, request),
             Err(Missing::Room(needed)) => self.give_back(request, needed),
         }
+    }
+
+    /// Whether a script that another brick has sent waits for the next turn. A client of this brick has one a turn anyway.
+    fn scripts_have_had_their_turn(&self, request: &Request) -> bool {
+        let core = &self.core;
+        let scripts = &core.workshop.scripts;
+        request.origin.member != core.member()
+            && scripts.have_had_their_turn(core.now, &core.shared.settings)
     }
 
     /// A subrequest that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless

@@ -5,6 +5,7 @@ use crate::append::{Append, BatchId};
 use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
 use crate::quota::Quotas;
+use crate::scripts::NodeScripts;
 use crate::session::audit::AuditRecord;
 use crate::settings::Settings;
 use crate::shared::{
@@ -24,6 +25,7 @@ use brickyard_types::{
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// A node of some bricks, with their logs.
@@ -125,13 +127,18 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
             merge_after: Duration::from_secs(60),
             value_bytes_max: 1 << 20,
         },
-        settings: Settings::default(),
+        settings: Settings {
+            // Instructions count: a script ends at the same place each time.
+            script_time_max: AtomicU64::new(0),
+            ..Settings::default()
+        },
         users: Users::new(users),
         keeps_users: Ok(()),
         stats: (0..bricks).map(|_| Stats::new()).collect(),
         process: ProcessStats::default(),
         counters: NodeCounters::new(UnixMillis(0)),
         quotas: Quotas::default(),
+        scripts: NodeScripts::new(bricks as usize),
     })
 }
 

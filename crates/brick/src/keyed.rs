@@ -10,7 +10,7 @@
 //! - Commands that touch a key for which a request waits wait behind it.
 //!
 //! The files: this one the way of a client's command from its request to its reply, `admission` (may it run
-//! here, now), `scatter` (in parts, by key), `run` (on one partition), `work` (of a request), `attempt` (one with an id), `exec` (a transaction),
+//! here, now), `scatter` (in parts, by key), `run` (on one partition), `work` (of a request), `attempt` (one with an id), `exec` (a transaction), `script` (what a script calls),
 //! `touched` (keys on which a request waits). What does not run at once goes on in `dispatch`.
 
 mod admission;
@@ -18,12 +18,14 @@ mod attempt;
 mod exec;
 mod run;
 mod scatter;
+mod script;
 mod touched;
 mod work;
 
 pub(crate) use admission::{Admission, admission_of, may_run};
 pub(crate) use attempt::{Asked, asked, honest_line, honest_reply, name_work};
 pub(crate) use run::{Caller, Missing};
+pub(crate) use script::ScriptRun;
 #[cfg(test)]
 pub(crate) use touched::key_ref;
 pub(crate) use touched::{is_behind_values, keys_of, must_await_values};
@@ -38,7 +40,8 @@ use crate::output::CommitDependency;
 use crate::refusal::{CROSSSLOT, no_table, redirect};
 use crate::request::{Attempt, Request, UNBOUNDED, Work};
 use crate::view::{ColdWanted, Redirect};
-use admission::{admission, behind_earlier};
+pub(crate) use admission::admission;
+use admission::behind_earlier;
 use attempt::run_attempt;
 use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys, table::flag};
 use brickyard_routing::Member;

@@ -70,6 +70,7 @@ mod partly;
 mod peer;
 mod pending_merge;
 mod pending_split;
+mod plain;
 pub mod quota;
 mod random;
 mod rate_limiter;
@@ -86,6 +87,7 @@ mod retained;
 mod room;
 #[cfg(test)]
 mod rules_test;
+pub mod scripts;
 mod segments;
 mod session;
 pub mod settings;

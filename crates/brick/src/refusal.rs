@@ -15,6 +15,9 @@ pub(crate) const CHANGING_HANDS: ErrorReply = ErrorReply::constant(
 pub(crate) const CROSSSLOT: ErrorReply =
     ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
 
+/// The connection acts for nobody yet.
+pub(crate) const NO_AUTH: ErrorReply = ErrorReply::constant("NOAUTH Authentication required.");
+
 /// The connection works on no table.
 pub(crate) fn dropped_table() -> ErrorReply {
     ErrorReply::constant(

@@ -13,7 +13,7 @@
 
 use crate::accepted::ConnectionId;
 use crate::output::PlaceholderId;
-use crate::transaction::{Step, Transaction};
+use crate::transaction::Transaction;
 use brickyard_command::{Args, CommandId, OwnedArgs, Spec, is_data_command, table::flag};
 use brickyard_routing::Member;
 use brickyard_types::record::RequestId;
@@ -158,10 +158,7 @@ impl Work {
         match self {
             Self::Command(spec, _) | Self::Subrequest(spec, ..) => spec.has(flag::READONLY),
             Self::Attempt(..) => false,
-            Self::Transaction(transaction) => transaction.steps.iter().all(|step| match step {
-                Step::Command(spec, _) => spec.has(flag::READONLY),
-                Step::Later => true,
-            }),
+            Self::Transaction(transaction) => transaction.only_reads(),
         }
     }
 
@@ -172,6 +169,11 @@ impl Work {
             Self::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
             Self::Attempt(..) | Self::Transaction(_) => false,
         }
+    }
+
+    /// Whether scripts are run for it.
+    pub(crate) fn has_scripts(&self) -> bool {
+        matches!(self, Self::Transaction(transaction) if transaction.has_scripts())
     }
 
     /// Bytes of memory, about.
@@ -186,27 +188,12 @@ impl Work {
 
     /// The key that says where it belongs; `None`: it is about a whole table.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
-        let key_of = |spec: &'static Spec, args: &'_ OwnedArgs| {
-            (spec.key_first > 0 && args.as_args().len() > spec.key_first as usize)
-                .then_some(spec.key_first as usize)
-        };
         match self {
-            Self::Command(spec, args) | Self::Attempt(_, spec, args) => {
-                let at = key_of(spec, args)?;
-                args.as_args().get(at)
+            Self::Command(spec, args) | Self::Attempt(_, spec, args) if spec.key_first > 0 => {
+                args.as_args().get(spec.key_first as usize)
             }
-            Self::Transaction(transaction) => {
-                let mut steps = transaction.steps.iter();
-                let in_steps = steps.find_map(|step| match step {
-                    Step::Command(spec, args) => {
-                        let at = key_of(spec, args)?;
-                        args.as_args().get(at)
-                    }
-                    Step::Later => None,
-                });
-                in_steps.or_else(|| transaction.watches.first().map(|watch| &watch.key[..]))
-            }
-            Self::Subrequest(..) => None,
+            Self::Transaction(transaction) => transaction.first_key(),
+            Self::Command(..) | Self::Attempt(..) | Self::Subrequest(..) => None,
         }
     }
 }

@@ -404,7 +404,9 @@ fn places(request: &Request, state: State) -> impl Iterator<Item = Place> {
         State::Remote(_) => Some(Place::Remote),
     };
     let writes = place == Some(Place::Remote) && !request.work.only_reads();
+    let has_scripts = place == Some(Place::Values) && request.work.has_scripts();
     place
         .into_iter()
         .chain(writes.then_some(Place::RemoteWrite))
+        .chain(has_scripts.then_some(Place::Script))
 }

@@ -7,7 +7,7 @@
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
-//! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `transact`
+//! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, SCRIPT), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
@@ -31,6 +31,7 @@ mod nodes;
 mod ranked;
 pub(crate) mod save;
 mod scan;
+mod scripts;
 pub(crate) mod subrequest;
 mod tables;
 pub(crate) mod transact;
@@ -44,16 +45,16 @@ use crate::core::Core;
 use crate::effect::{ControlReply, ControlRequest, Effect};
 use crate::gather::{Gather, Join};
 use crate::output::CommitDependency;
+use crate::plain::{ping, time};
 use crate::quota::is_limit;
 use crate::refusal::error_line;
 use crate::request::{Request, Token, Work};
 use crate::upkeep::publish;
 use audit::{AuditRecord, is_audited};
-use brickyard_command::request::{ConfigCommand, ExportPiece, parse_ping};
+use brickyard_command::request::{ConfigCommand, ExportPiece, ScriptCommand};
 use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, resolve};
 use brickyard_routing::Member;
-use brickyard_types::{Op, PartitionId, UnixMillis};
-use brickyard_wire::Reply;
+use brickyard_types::{Op, PartitionId};
 use calls::Calls;
 use next::{Next, Outcome, Subrequests, Then};
 use subrequest::subrequest_name;
@@ -142,6 +143,13 @@ impl Brick {
             }
             Id::Multi | Id::Exec | Id::Discard | Id::Watch | Id::Unwatch => {
                 return transact::transact(core, clients, id, spec, args);
+            }
+            Id::Eval | Id::EvalRo | Id::Evalsha | Id::EvalshaRo => {
+                return scripts::eval(core, clients, id, spec, args);
+            }
+            _ if spec.name.starts_with("script") => {
+                let command = ScriptCommand::parse(spec.id, args)?;
+                scripts::script(core, clients, id, &command)?;
             }
             Id::Dbsize | Id::Keys | Id::Scan | Id::Randomkey | Id::Flushdb | Id::Flushall => {
                 return whole::whole(core, clients, id, spec, args);
@@ -506,20 +514,6 @@ fn on_answer(
         (ControlReply::Failed(text), _) => Err(ErrorReply::new(text)),
         (ControlReply::Authenticated(_) | ControlReply::CaughtUp, _) => Ok(b"+OK\r\n".to_vec()),
     }
-}
-
-fn ping(args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), ErrorReply> {
-    match parse_ping(args)? {
-        None => reply.simple("PONG"),
-        Some(message) => reply.bulk(message),
-    }
-    Ok(())
-}
-
-fn time(now: UnixMillis, reply: &mut Reply<'_>) {
-    reply.array(2);
-    reply.bulk((now.0 / 1000).to_string().as_bytes());
-    reply.bulk((now.0 % 1000 * 1000).to_string().as_bytes());
 }
 
 /// Reads from backups are linearizable here, so these are permissions and no consent to anything stale. The node port serves

@@ -19,12 +19,18 @@ pub struct Settings {
     pub pending_bytes_max: AtomicU64,
     /// Bytes that all clients' buffers of the node may take before the one that has most is closed; 0: as many as they like.
     pub maxmemory_clients: AtomicU64,
+    /// Milliseconds that a script may take, or all of one transaction; 0: instructions count, and no time.
+    pub script_time_max: AtomicU64,
     /// Unsent bytes of replies past which no further command of a client is executed. Taken when it connects.
     pub output_soft: AtomicU64,
 }
 
 /// See [`Settings::output_soft`].
 pub(crate) const OUTPUT_SOFT: usize = 1 << 20;
+
+/// See [`Settings::script_time_max`]. While a script runs its brick answers nobody and votes for nothing; a replica that is silent for a second
+/// is taken out.
+const SCRIPT_TIME_MAX: u64 = 200;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -36,6 +42,7 @@ impl Default for Settings {
             output_bytes_max: AtomicU64::new(256 * 1024 * 1024),
             pending_bytes_max: AtomicU64::new(64 * 1024 * 1024),
             maxmemory_clients: AtomicU64::new(0),
+            script_time_max: AtomicU64::new(SCRIPT_TIME_MAX),
             output_soft: AtomicU64::new(OUTPUT_SOFT as u64),
         }
     }

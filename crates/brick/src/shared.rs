@@ -1,6 +1,7 @@
 //! What every brick of a node sees: who the node is, its settings, users and statistics.
 
 use crate::quota::Quotas;
+use crate::scripts::NodeScripts;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::users::Users;
@@ -130,6 +131,8 @@ pub struct Shared {
     pub counters: NodeCounters,
     /// What users take, counted by all bricks together.
     pub quotas: Quotas,
+    /// Scripts that the node knows, and those that run.
+    pub scripts: NodeScripts,
 }
 
 /// What the operating system says of the process.

@@ -1,7 +1,8 @@
 //! MULTI and EXEC: commands of one partition that happen together or not at all.
 
+use crate::scripts::ScriptCall;
 use crate::version::Version;
-use brickyard_command::{OwnedArgs, Spec};
+use brickyard_command::{OwnedArgs, Spec, keys, table::flag};
 use brickyard_types::TableId;
 
 /// A key whose change makes the next `EXEC` do nothing.
@@ -52,9 +53,52 @@ impl Multi {
 pub(crate) enum Step {
     /// A command on the partition's keys.
     Command(&'static Spec, OwnedArgs),
+    /// A script.
+    Script(Box<ScriptCall>),
     /// A command of the connection, which its brick executes once the others are: it has a place in the
     /// array of replies, and no bytes there yet.
     Later,
+}
+
+impl Step {
+    /// The keys that it names.
+    pub(crate) fn keys(&self) -> Vec<&[u8]> {
+        match self {
+            Self::Command(spec, args) => {
+                let args = args.as_args();
+                keys(spec, args).map(|at| args.at(at)).collect()
+            }
+            Self::Script(call) => call.keys().collect(),
+            Self::Later => Vec::new(),
+        }
+    }
+
+    /// The first of them.
+    fn first_key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Command(spec, args) if spec.key_first > 0 => {
+                args.as_args().get(spec.key_first as usize)
+            }
+            Self::Script(call) => call.keys().next(),
+            Self::Command(..) | Self::Later => None,
+        }
+    }
+
+    fn only_reads(&self) -> bool {
+        match self {
+            Self::Command(spec, _) => spec.has(flag::READONLY),
+            Self::Script(call) => call.is_read_only,
+            Self::Later => true,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Command(_, args) => args.memory_bytes(),
+            Self::Script(call) => call.bytes(),
+            Self::Later => 0,
+        }
+    }
 }
 
 /// A transaction as the brick of its partition gets it.
@@ -62,17 +106,42 @@ pub(crate) enum Step {
 pub(crate) struct Transaction {
     pub(crate) steps: Vec<Step>,
     pub(crate) watches: Vec<Watch>,
+    /// Its one step came without a transaction: what that replies is the reply.
+    pub(crate) is_bare: bool,
+    /// The key that says where it belongs, if its scripts are alone and name none.
+    pub(crate) route: Option<Vec<u8>>,
 }
 
 impl Transaction {
+    /// A script that came alone.
+    pub(crate) fn of_script(call: ScriptCall, route: Option<Vec<u8>>) -> Self {
+        Self {
+            steps: vec![Step::Script(Box::new(call))],
+            watches: Vec::new(),
+            is_bare: true,
+            route,
+        }
+    }
+
+    /// The key that says where it belongs.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        let in_steps = self.steps.iter().find_map(Step::first_key);
+        let watched = || self.watches.first().map(|watch| &watch.key[..]);
+        in_steps.or_else(watched).or(self.route.as_deref())
+    }
+
+    /// Whether none of its steps writes.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.steps.iter().all(Step::only_reads)
+    }
+
+    /// Whether it has scripts.
+    pub(crate) fn has_scripts(&self) -> bool {
+        self.steps.iter().any(|it| matches!(it, Step::Script(_)))
+    }
+
     /// Bytes that it holds, about.
     pub(crate) fn bytes(&self) -> usize {
-        self.steps
-            .iter()
-            .map(|step| match step {
-                Step::Command(_, args) => args.memory_bytes(),
-                Step::Later => 0,
-            })
-            .sum()
+        self.steps.iter().map(Step::bytes).sum()
     }
 }

@@ -27,6 +27,7 @@ use crate::output::CommitDependency;
 use crate::request::Attempt;
 use crate::requests::ColdValue;
 use crate::settings::Settings;
+use crate::stats::Stats;
 use crate::tables::{Partition, TableState};
 use crate::transaction::Watch;
 use crate::version::Version;
@@ -150,7 +151,7 @@ impl<'a> View<'a> {
         known: (&'a [u8], Location),
         values: &'a [ColdValue],
     ) -> Self {
-        core.staging.clear();
+        core.workshop.staging.clear();
         let leaf = known.1.leaf as usize;
         if let Some(state) = core.table_mut(table)
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)
@@ -208,6 +209,35 @@ impl<'a> View<'a> {
         state.partitions[leaf]
             .as_mut()
             .expect("checked before the command ran")
+    }
+
+    /// Whether a key is of the slot and partition that this view is of.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        let (is, known) = (self.locate(key), self.known.1);
+        is.slot == known.slot && is.leaf == known.leaf
+    }
+
+    /// Whether another request waits for a value of the key: who has not said before that it touches the key waits until
+    /// that has ended.
+    pub(crate) fn must_wait_for(&mut self, key: &[u8]) -> bool {
+        let values = &self.core.requests.values;
+        if values.is_idle() {
+            return false;
+        }
+        let key = KeyRef {
+            table: self.place.table as u32,
+            partition: self.partition().local,
+            hash: KeyHash(self.locate(key).key_hash),
+        };
+        let is_own = self.values.iter().any(|value| value.key == key);
+        let waits = !is_own && values.is_waited_for(&key);
+        self.is_unsettled |= waits;
+        waits
+    }
+
+    /// This brick's statistics.
+    pub(crate) fn stats(&self) -> &Stats {
+        self.core.stats()
     }
 
     /// Whether a watched key is what it was.
@@ -302,7 +332,7 @@ impl<'a> View<'a> {
         has_failed: bool,
     ) -> Finished {
         if has_failed {
-            self.core.staging.clear();
+            self.core.workshop.staging.clear();
         }
         let redirect = self.redirect();
         if redirect.is_some() || !self.wanted.is_empty() || self.reads_past_room {
@@ -351,7 +381,7 @@ impl<'a> View<'a> {
     /// Ends a command that failed: nothing that it staged happens. What it was decided against
     /// must still commit before the error is told.
     pub(crate) fn abandon(mut self) -> Finished {
-        self.core.staging.clear();
+        self.core.workshop.staging.clear();
         let mut redirect = self.redirect();
         if redirect.is_none() && !self.expired.is_empty() && self.wanted.is_empty() {
             redirect = (!self.remove_expired()).then_some(Redirect::Wait);

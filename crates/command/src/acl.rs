@@ -37,7 +37,7 @@ pub const CATEGORIES: [(&str, u32); 21] = [
     ("dangerous", category::DANGEROUS),
     ("connection", category::CONNECTION),
     ("transaction", category::TRANSACTION),
-    ("scripting", 0),
+    ("scripting", category::SCRIPTING),
 ];
 
 /// A rule about commands names none.
@@ -141,7 +141,7 @@ pub fn keys_used<'a>(
 ) -> impl Iterator<Item = (&'a [u8], KeyUse)> {
     keys(spec, args).map(move |at| {
         let is_here = |it: &&crate::table::KeySpec| {
-            it.positions(args.len())
+            it.positions(args)
                 .is_some_and(|(begin, end)| (begin..end).contains(&at))
         };
         let flags = spec.key_specs.iter().find(is_here).map_or(0, |it| it.flags);

@@ -106,6 +106,11 @@ fn reply_key_spec(keys: &KeySpec, reply: &mut Reply<'_>) {
     }
     reply.bulk(b"flags");
     reply_words(keys.flags, key_flag::WORDS, "", reply);
+    if let Some(count_at) = keys.count_at {
+        reply_search("begin_search", "index", &[("index", count_at)], reply);
+        let counted = [("keynumidx", 0), ("firstkey", 1), ("keystep", keys.step)];
+        return reply_search("find_keys", "keynum", &counted, reply);
+    }
     reply_search("begin_search", "index", &[("index", keys.first)], reply);
     let range = [("lastkey", keys.last), ("keystep", keys.step), ("limit", 0)];
     reply_search("find_keys", "range", &range, reply);
@@ -225,7 +230,7 @@ fn reply_keys(
     }
     let mut keys = Vec::new();
     for spec_keys in spec.key_specs {
-        let positions = spec_keys.positions(request.len());
+        let positions = spec_keys.positions(request);
         let (begin, end) = positions.ok_or(ErrorReply::constant(
             "ERR Invalid arguments specified for command",
         ))?;

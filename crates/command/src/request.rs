@@ -13,6 +13,7 @@ mod identified;
 mod node;
 mod options;
 mod scan;
+mod script;
 mod server;
 mod table;
 
@@ -25,6 +26,7 @@ pub use connection::{AuthArgs, HelloArgs, parse_ping, parse_select};
 pub use identified::RequestArgs;
 pub use node::{NodeCommand, NodeOptions, RebalanceCommand};
 pub use scan::ScanArgs;
+pub use script::{ScriptCommand, script_arguments};
 pub use server::{
     LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
 };

@@ -74,15 +74,17 @@ fn quoted(argument: &[u8], bytes_max: usize) -> &[u8] {
 /// The positions of a request's keys, in order.
 ///
 /// None if the request is too short for some of them: then the command itself refuses it.
-pub fn keys(spec: &'static Spec, args: Args<'_>) -> impl Iterator<Item = usize> + Clone + use<> {
-    let count = args.len();
+pub fn keys<'a>(
+    spec: &'static Spec,
+    args: Args<'a>,
+) -> impl Iterator<Item = usize> + Clone + use<'a> {
     let is_complete = spec
         .key_specs
         .iter()
-        .all(|keys| keys.positions(count).is_some());
+        .all(|keys| keys.positions(args).is_some());
     let specs = if is_complete { spec.key_specs } else { &[] };
     specs.iter().flat_map(move |keys| {
-        let (begin, end) = keys.positions(count).unwrap_or_default();
+        let (begin, end) = keys.positions(args).unwrap_or_default();
         (begin..end).step_by(keys.step as usize)
     })
 }

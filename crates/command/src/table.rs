@@ -22,6 +22,7 @@ mod key_spec;
 mod keys;
 mod lookup;
 mod nodes;
+mod scripts;
 mod server;
 mod spec;
 mod strings;
@@ -35,12 +36,13 @@ pub use key_spec::KeySpec;
 pub use lookup::{lookup, lookup_full, lookup_subcommand};
 pub use spec::Spec;
 
-const FAMILIES: [&[Spec]; 10] = [
+const FAMILIES: [&[Spec]; 11] = [
     strings::COMMANDS,
     bits::COMMANDS,
     keys::COMMANDS,
     connection::COMMANDS,
     transactions::COMMANDS,
+    scripts::COMMANDS,
     server::COMMANDS,
     cluster::COMMANDS,
     tables::COMMANDS,

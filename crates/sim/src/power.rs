@@ -11,6 +11,7 @@ use crate::random::Random;
 use crate::shape::Harm;
 use crate::what::What;
 use brickyard_brick::quota::Quotas;
+use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -437,6 +438,8 @@ fn shared(
         },
         settings: Settings {
             output_soft: AtomicU64::new(shape.output_soft),
+            // Its clock stands still while a script runs.
+            script_time_max: AtomicU64::new(0),
             ..Settings::default()
         },
         users: Users::new(Vec::new()),
@@ -445,5 +448,6 @@ fn shared(
         process: ProcessStats::default(),
         counters: NodeCounters::new(UnixMillis(0)),
         quotas: Quotas::default(),
+        scripts: NodeScripts::new(shape.bricks as usize),
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn behind_earlier(
         slot: location.slot,
     };
     let orders = core.requests.orders();
-    if orders.is_at(order, Place::View) || orders.is_at(order, Place::LocalRead) {
+    if orders.holds_up(order) || orders.is_at(order, Place::LocalRead) {
         return Admission::Waits;
     }
     let is_away = orders.is_away(order);
@@ -77,7 +77,7 @@ pub(super) fn behind_earlier(
 
 /// What this brick may do with a partition at this moment.
 #[inline]
-pub(super) fn admission(
+pub(crate) fn admission(
     core: &Core,
     state: &TableState,
     leaf: u32,

@@ -1,6 +1,7 @@
 //! `EXEC`: the commands of a transaction against one view, and what they write as one record.
 
 use super::run::{Caller, Missing, Ran, admit};
+use super::script::ScriptRun;
 use crate::core::Core;
 use crate::gather::REPLY_TOO_LONG;
 use crate::output::CommitDependency;
@@ -22,20 +23,35 @@ pub(super) fn run_transaction(
     values: &[ColdValue],
     out: &mut Vec<u8>,
 ) -> Ran {
+    if !transaction.has_scripts() {
+        return run_steps(core, transaction, None, caller, values, out);
+    }
+    let mut scripts = ScriptRun::begin(core, caller.table, transaction.only_reads());
+    let ran = run_steps(core, transaction, Some(&mut scripts), caller, values, out);
+    scripts.end(core);
+    ran
+}
+
+fn run_steps(
+    core: &mut Core,
+    transaction: &Transaction,
+    mut scripts: Option<&mut ScriptRun>,
+    caller: Caller,
+    values: &[ColdValue],
+    out: &mut Vec<u8>,
+) -> Ran {
     let Caller {
         table,
         protocol,
         writer,
         room,
     } = caller;
-    let first = transaction.steps.iter().find_map(|step| match step {
-        Step::Command(spec, args) => args
-            .as_args()
-            .get(spec.key_first as usize)
-            .map(<[u8]>::to_vec),
-        Step::Later => None,
-    });
-    let first = first.or_else(|| transaction.watches.first().map(|watch| watch.key.clone()));
+    let first = transaction.first_key().map(<[u8]>::to_vec);
+    assert!(
+        !transaction.is_bare || transaction.steps.len() == 1,
+        "one reply for {} steps",
+        transaction.steps.len()
+    );
     let mut reply = Reply::new(out, protocol);
     let Some(location) = first.as_ref().and_then(|key| core.locate(table, key)) else {
         reply.error_bytes(dropped_table().as_bytes());
@@ -76,7 +92,9 @@ pub(super) fn run_transaction(
     let start = reply.position();
     let bytes_max = Settings::load(&view.settings().output_bytes_max);
     let mut is_suspended = false;
-    reply.array(transaction.steps.len());
+    if !transaction.is_bare {
+        reply.array(transaction.steps.len());
+    }
     for step in &transaction.steps {
         if (reply.position() - start) as u64 > bytes_max {
             let dependency = view.abandon().dependency;
@@ -84,21 +102,26 @@ pub(super) fn run_transaction(
             reply.error_bytes(REPLY_TOO_LONG.as_bytes());
             return Ok(dependency);
         }
-        match step {
-            Step::Later => {}
-            Step::Command(spec, args) => {
-                let (start, staged) = (reply.position(), view.staged());
-                match execute_command(spec.id, args.as_args(), &mut view, &mut reply) {
-                    Ok(()) => {}
-                    Err(Failure::Error(error)) => {
-                        view.take_back(staged);
-                        reply.truncate(start);
-                        reply.error_bytes(error.as_bytes());
-                    }
-                    // Goes on only to see what else it needs: all of it is read at once then.
-                    Err(Failure::Suspend) => is_suspended = true,
-                }
+        let (start, staged) = (reply.position(), view.staged());
+        let done = match (step, scripts.as_deref_mut()) {
+            (Step::Command(spec, args), _) => {
+                execute_command(spec.id, args.as_args(), &mut view, &mut reply)
             }
+            // What it does may rest on what those before it lack.
+            (Step::Script(_), Some(_)) if is_suspended => Err(Failure::Suspend),
+            (Step::Script(call), Some(scripts)) => scripts.run(call, &mut view, &mut reply),
+            (Step::Script(_), None) => unreachable!("a transaction with scripts has an engine"),
+            (Step::Later, _) => Ok(()),
+        };
+        match done {
+            Ok(()) => {}
+            Err(Failure::Error(error)) => {
+                view.take_back(staged);
+                reply.truncate(start);
+                reply.error_bytes(error.as_bytes());
+            }
+            // Goes on only to see what else it needs: all of it is read at once then.
+            Err(Failure::Suspend) => is_suspended = true,
         }
     }
     if is_suspended {

@@ -9,6 +9,7 @@ use crate::refusal::dropped_table;
 use crate::request::{Origin, Request, UNBOUNDED};
 use crate::requests::ColdValue;
 use crate::settings::Settings;
+use crate::stats::{Counter, Stats};
 use crate::view::{ColdWanted, Finished, Redirect, RequestContext, View};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, table::flag,
@@ -106,6 +107,30 @@ pub(super) const fn values_room(id: CommandId, room: usize) -> usize {
     }
 }
 
+/// Why writes are refused before they are looked at.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) error: ErrorReply,
+    /// What counts it.
+    counter: Option<fn(&Stats) -> &Counter>,
+}
+
+impl Refusal {
+    fn counted(error: ErrorReply, counter: fn(&Stats) -> &Counter) -> Self {
+        Self {
+            error,
+            counter: Some(counter),
+        }
+    }
+
+    /// A write was refused for it.
+    pub(super) fn count(&self, stats: &Stats) {
+        if let Some(counter) = self.counter {
+            counter(stats).add(1);
+        }
+    }
+}
+
 /// Why a write is refused before it is looked at; makes room for it where the table does so.
 #[inline(always)]
 pub(super) fn admit(
@@ -114,46 +139,66 @@ pub(super) fn admit(
     args: Args<'_>,
     table: usize,
 ) -> Result<(), ErrorReply> {
+    let grows = spec.has(flag::DENYOOM).then_some(args);
+    match refusal(core, grows, table) {
+        None => Ok(()),
+        Some(refusal) => {
+            refusal.count(core.stats());
+            Err(refusal.error)
+        }
+    }
+}
+
+/// Why a write would be refused; one with these arguments may make the table grow.
+#[inline(always)]
+pub(super) fn refusal(core: &mut Core, grows: Option<Args<'_>>, table: usize) -> Option<Refusal> {
     let Some(state) = core.table(table) else {
-        return Err(dropped_table());
+        return Some(Refusal {
+            error: dropped_table(),
+            counter: None,
+        });
     };
     let is_bounded = state.table.has_memory_max();
-    if spec.has(flag::DENYOOM) && is_bounded && !memory::admits(core, table, args.bytes_len()) {
-        core.stats().errors.memory.add(1);
-        return Err(ErrorReply::constant(
-            "OOM command not allowed when used memory > 'maxmemory'.",
-        ));
+    if let Some(args) = grows
+        && is_bounded
+        && !memory::admits(core, table, args.bytes_len())
+    {
+        let error = ErrorReply::constant("OOM command not allowed when used memory > 'maxmemory'.");
+        return Some(Refusal::counted(error, |stats| &stats.errors.memory));
     }
     let Some(state) = core.table(table) else {
-        return Err(dropped_table());
+        return Some(Refusal {
+            error: dropped_table(),
+            counter: None,
+        });
     };
-    if let Some(text) = core.segments.health.refusal(core.now)
+    if grows.is_some()
+        && let Some(text) = core.segments.health.refusal(core.now)
         && state.is_logged()
-        && spec.has(flag::DENYOOM)
     {
-        core.stats().errors.disk.add(1);
-        return Err(ErrorReply::new(text.to_owned()));
+        let error = ErrorReply::new(text.to_owned());
+        return Some(Refusal::counted(error, |stats| &stats.errors.disk));
     }
     let pending = core.log.pending_bytes() as u64;
     let bytes_max = Settings::load(&core.shared.settings.pending_bytes_max);
     let held = core.log.bytes_held() as u64;
     if held > bytes_max {
-        core.stats().errors.busy.add(1);
-        return Err(ErrorReply::new(format!(
+        let error = ErrorReply::new(format!(
             "BUSY brick {} has {held} bytes of writes waiting for replicas; the write was not executed, try \
              again later",
             core.id
-        )));
+        ));
+        return Some(Refusal::counted(error, |stats| &stats.errors.busy));
     }
     if state.is_logged() && pending > bytes_max {
-        core.stats().errors.busy.add(1);
-        return Err(ErrorReply::new(format!(
+        let error = ErrorReply::new(format!(
             "BUSY brick {} has {pending} bytes of writes waiting for its disk; the write was not \
              executed, try again later",
             core.id
-        )));
+        ));
+        return Some(Refusal::counted(error, |stats| &stats.errors.busy));
     }
-    Ok(())
+    None
 }
 
 /// Runs a command on one partition of this brick and writes its reply to `out`.

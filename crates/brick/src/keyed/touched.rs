@@ -56,11 +56,8 @@ pub(crate) fn keys_of(core: &Core, work: &Work, table: usize) -> Vec<KeyRef> {
         Work::Subrequest(..) => {}
         Work::Command(spec, args) | Work::Attempt(_, spec, args) => add(spec, args),
         Work::Transaction(transaction) => {
-            for step in &transaction.steps {
-                if let Step::Command(spec, args) = step {
-                    add(spec, args);
-                }
-            }
+            let keys = transaction.steps.iter().flat_map(Step::keys);
+            all.extend(keys.filter_map(|key| key_ref(core, table, key)));
         }
     }
     all

@@ -8,6 +8,7 @@ use crate::accepted::ConnectionId;
 use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
+use crate::scripts::{Permit, Restriction, ScriptCall, ScriptText};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
 use brickyard_command::table::{flag, lookup_full};
@@ -17,6 +18,7 @@ use brickyard_types::record::RequestId;
 use brickyard_types::{BrickId, Instant, TableId};
 use brickyard_wire::Protocol;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
 
 /// What another node's brick has sent.
 #[derive(Debug)]
@@ -88,6 +90,46 @@ enum SentWork<'a> {
         #[serde(borrow)]
         command: Words<'a>,
     },
+    /// A transaction with scripts. A node that knows none takes it for no message.
+    Scripts {
+        #[serde(borrow)]
+        steps: Vec<SentStep<'a>>,
+        #[serde(borrow)]
+        watches: Vec<SentWatch<'a>>,
+        is_bare: bool,
+        #[serde(borrow)]
+        route: Option<Bytes<'a>>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+enum SentStep<'a> {
+    /// The connection's brick has a command there.
+    Later,
+    Command(#[serde(borrow)] Words<'a>),
+    Script(#[serde(borrow)] SentScript<'a>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct SentScript<'a> {
+    #[serde(borrow)]
+    text: Bytes<'a>,
+    /// Its keys, then its other arguments.
+    #[serde(borrow)]
+    words: Words<'a>,
+    key_count: u64,
+    is_read_only: bool,
+    may_read: bool,
+    may_write: bool,
+    #[serde(borrow)]
+    restriction: Option<SentRestriction<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SentRestriction<'a> {
+    user: &'a str,
+    rules: &'a str,
+    declared_only: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,6 +138,84 @@ struct SentWatch<'a> {
     version: [u64; 4],
     #[serde(borrow)]
     key: Bytes<'a>,
+}
+
+impl<'a> SentWatch<'a> {
+    fn of(watch: &'a Watch) -> Self {
+        Self {
+            table: watch.table,
+            version: watch.version.encode(),
+            key: Bytes(&watch.key),
+        }
+    }
+
+    fn watch(&self) -> Watch {
+        Watch {
+            table: self.table,
+            version: Version::decode(self.version),
+            key: self.key.0.to_vec(),
+        }
+    }
+}
+
+impl<'a> SentScript<'a> {
+    fn of(call: &'a ScriptCall) -> Self {
+        let restriction = call.permit.restriction.as_ref();
+        Self {
+            text: Bytes(&call.text.body),
+            words: Words(call.words.as_args().from(0).map(Bytes).collect()),
+            key_count: call.key_count as u64,
+            is_read_only: call.is_read_only,
+            may_read: call.permit.reads,
+            may_write: call.permit.writes,
+            restriction: restriction.map(|it| SentRestriction {
+                user: &it.user,
+                rules: &it.rules,
+                declared_only: it.declared_only,
+            }),
+        }
+    }
+
+    fn call(&self) -> Option<ScriptCall> {
+        let key_count = usize::try_from(self.key_count).ok()?;
+        let restriction = self.restriction.as_ref().map(|it| Restriction {
+            user: it.user.to_owned(),
+            rules: it.rules.to_owned(),
+            declared_only: it.declared_only,
+        });
+        (key_count <= self.words.0.len()).then(|| ScriptCall {
+            text: Arc::new(ScriptText::new(self.text.0)),
+            words: self.words.0.iter().map(|word| word.0).collect(),
+            key_count,
+            is_read_only: self.is_read_only,
+            permit: Permit {
+                reads: self.may_read,
+                writes: self.may_write,
+                restriction,
+            },
+        })
+    }
+}
+
+impl<'a> SentStep<'a> {
+    fn of(step: &'a Step) -> Self {
+        match step {
+            Step::Later => Self::Later,
+            Step::Command(spec, args) => Self::Command(Words::of(spec, args)),
+            Step::Script(call) => Self::Script(SentScript::of(call)),
+        }
+    }
+
+    fn step(&self) -> Option<Step> {
+        Some(match self {
+            Self::Later => Step::Later,
+            Self::Command(command) => {
+                let (spec, args) = command.data_command()?;
+                Step::Command(spec, args)
+            }
+            Self::Script(script) => Step::Script(Box::new(script.call()?)),
+        })
+    }
 }
 
 /// The arguments of a command, the first its name.
@@ -133,6 +253,11 @@ impl<'a> Words<'a> {
         may.then(|| self.command_of(spec))?
     }
 
+    /// One on keys, as a transaction has them.
+    fn data_command(&self) -> Option<(&'static Spec, OwnedArgs)> {
+        self.command().filter(|(spec, _)| is_data_command(spec.id))
+    }
+
     /// One whose share of the whole table may be.
     fn subrequest(&self) -> Option<(&'static Spec, OwnedArgs)> {
         let spec = lookup_full(self.0.first()?.0)?;
@@ -164,21 +289,27 @@ impl<'a> SentWork<'a> {
                 subrequest: *subrequest,
                 command: Words::of(spec, args),
             },
-            Work::Transaction(transaction) => {
-                let steps = transaction.steps.iter().map(|step| match step {
-                    Step::Command(spec, args) => Some(Words::of(spec, args)),
-                    Step::Later => None,
-                });
-                let watches = transaction.watches.iter().map(|watch| SentWatch {
-                    table: watch.table,
-                    version: watch.version.encode(),
-                    key: Bytes(&watch.key),
-                });
-                Self::Transaction {
-                    steps: steps.collect(),
-                    watches: watches.collect(),
-                }
-            }
+            Work::Transaction(transaction) => Self::of_transaction(transaction),
+        }
+    }
+
+    fn of_transaction(transaction: &'a Transaction) -> Self {
+        let watches = transaction.watches.iter().map(SentWatch::of).collect();
+        if transaction.has_scripts() {
+            return Self::Scripts {
+                steps: transaction.steps.iter().map(SentStep::of).collect(),
+                watches,
+                is_bare: transaction.is_bare,
+                route: transaction.route.as_deref().map(Bytes),
+            };
+        }
+        let steps = transaction.steps.iter().map(|step| match step {
+            Step::Command(spec, args) => Some(Words::of(spec, args)),
+            Step::Later | Step::Script(_) => None,
+        });
+        Self::Transaction {
+            steps: steps.collect(),
+            watches,
         }
     }
 
@@ -213,20 +344,34 @@ impl<'a> SentWork<'a> {
             Self::Transaction { steps, watches } => {
                 let steps = steps.into_iter().map(|step| match step {
                     Some(command) => {
-                        let (spec, args) = command.command()?;
+                        let (spec, args) = command.data_command()?;
                         Some(Step::Command(spec, args))
                     }
                     None => Some(Step::Later),
                 });
-                let watches = watches.into_iter().map(|watch| Watch {
-                    table: watch.table,
-                    version: Version::decode(watch.version),
-                    key: watch.key.0.to_vec(),
-                });
                 Some(Work::Transaction(Box::new(Transaction {
                     steps: steps.collect::<Option<_>>()?,
-                    watches: watches.collect(),
+                    watches: watches.iter().map(SentWatch::watch).collect(),
+                    is_bare: false,
+                    route: None,
                 })))
+            }
+            Self::Scripts {
+                steps,
+                watches,
+                is_bare,
+                route,
+            } => {
+                // The reply of a step is an element of an array, or the only one there is.
+                let has_its_form = !is_bare || matches!(steps[..], [SentStep::Script(_)]);
+                let steps: Option<Vec<Step>> = steps.iter().map(SentStep::step).collect();
+                let transaction = Transaction {
+                    steps: steps?,
+                    watches: watches.iter().map(SentWatch::watch).collect(),
+                    is_bare,
+                    route: route.map(|key| key.0.to_vec()),
+                };
+                has_its_form.then(|| Work::Transaction(Box::new(transaction)))
             }
         }
     }

@@ -75,6 +75,8 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
             key: b"watched".to_vec(),
             version: Version::parse("1 17 0 0"),
         }],
+        is_bare: false,
+        route: None,
     };
     let Work::Transaction(arrived) = sent(Work::Transaction(Box::new(transaction))).unwrap().work
     else {
@@ -86,6 +88,75 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
     ));
     assert_eq!(arrived.watches[0].key, b"watched");
     assert_eq!(arrived.watches[0].version.line(), "1 17 0 0\n");
+}
+
+/// A transaction of these steps.
+fn transaction(steps: Vec<Step>) -> Transaction {
+    Transaction {
+        steps,
+        ..Transaction::default()
+    }
+}
+
+fn script(key_count: usize) -> ScriptCall {
+    ScriptCall {
+        text: Arc::new(ScriptText::new(b"return 1")),
+        words: args(&["key", "argument"]),
+        key_count,
+        is_read_only: true,
+        permit: Permit {
+            reads: true,
+            writes: false,
+            restriction: Some(Restriction {
+                user: "ann".to_owned(),
+                rules: "+@read".to_owned(),
+                declared_only: true,
+            }),
+        },
+    }
+}
+
+#[test]
+fn scripts_arrive_with_what_they_may_do() {
+    let sent_script = |call| {
+        let alone = Transaction::of_script(call, Some(b"route".to_vec()));
+        sent(Work::Transaction(Box::new(alone)))
+    };
+    let Work::Transaction(arrived) = sent_script(script(1)).unwrap().work else {
+        panic!("a transaction became something else");
+    };
+    assert!(arrived.is_bare);
+    assert_eq!(arrived.route.as_deref(), Some(&b"route"[..]));
+    let [Step::Script(call)] = &arrived.steps[..] else {
+        panic!("a script became something else");
+    };
+    assert_eq!(call.text.sha, script(1).text.sha);
+    assert_eq!(call.keys().collect::<Vec<_>>(), [b"key"]);
+    assert_eq!(call.arguments().collect::<Vec<_>>(), [b"argument"]);
+    assert_eq!((call.is_read_only, &call.permit), (true, &script(1).permit));
+    assert!(sent_script(script(3)).is_none(), "more keys than words");
+    let (spec, words) = command(&["set", "key", "value"]);
+    let two = vec![
+        Step::Script(Box::new(script(1))),
+        Step::Command(spec, words),
+    ];
+    let bare = Transaction {
+        is_bare: true,
+        ..transaction(two)
+    };
+    assert!(
+        sent(Work::Transaction(Box::new(bare))).is_none(),
+        "two replies"
+    );
+}
+
+#[test]
+fn steps_of_a_transaction_are_commands_on_keys() {
+    for words in [&["ping"][..], &["eval", "return 1", "0"], &["dbsize"]] {
+        let (spec, words) = command(words);
+        let steps = vec![Step::Command(spec, words)];
+        assert!(sent(Work::Transaction(Box::new(transaction(steps)))).is_none());
+    }
 }
 
 #[test]

@@ -20,10 +20,12 @@ pub(crate) enum Place {
     RemoteWrite,
     /// It is a read, with a backup on another brick of this node.
     LocalRead,
+    /// It waits here for values and has scripts: which keys these touch is known when they have run.
+    Script,
 }
 
 /// How many places there are.
-const PLACES: usize = Place::LocalRead as usize + 1;
+const PLACES: usize = Place::Script as usize + 1;
 
 /// How much of each order is where; orders of which nothing is anywhere are not in it.
 #[derive(Debug, Default)]
@@ -38,6 +40,11 @@ impl Orders {
 
     pub(crate) fn is_at(&self, order: SessionOrder, place: Place) -> bool {
         self.count(order, place) > 0
+    }
+
+    /// Whether something of it waits here that whatever comes next would overtake.
+    pub(crate) fn holds_up(&self, order: SessionOrder) -> bool {
+        self.is_at(order, Place::View) || self.is_at(order, Place::Script)
     }
 
     /// How much of it is there.

@@ -110,7 +110,13 @@ impl Values {
         position: Position,
     ) -> Option<u64> {
         assert!(op > Op(0), "a value that no operation wrote is wanted");
-        self.suspended(id).missing += 1;
+        let suspended = self.suspended(id);
+        suspended.missing += 1;
+        // Of a key that a script has not declared, for which nobody waits: who comes later waits behind this.
+        if !suspended.keys.contains(&key) {
+            suspended.keys.push(key);
+            self.queues.entry(key).or_default().push_back(id);
+        }
         if let Some(token) = self.by_key.get(&(key, op)) {
             if let Some(reading) = self.reads.get_mut(token) {
                 reading.waiting.push(id);

@@ -21,7 +21,7 @@ struct Settable {
     store: fn(&Settings, i64),
 }
 
-const SETTABLE: [Settable; 6] = [
+const SETTABLE: [Settable; 8] = [
     Settable {
         name: "slowlog-log-slower-than",
         least: -1,
@@ -58,7 +58,20 @@ const SETTABLE: [Settable; 6] = [
         most: i64::MAX,
         store: |settings, value| store(&settings.maxmemory_clients, value),
     },
+    script_time("lua-time-limit"),
+    script_time("busy-reply-threshold"),
 ];
+
+/// Redis has two names for it.
+const fn script_time(name: &'static str) -> Settable {
+    Settable {
+        name,
+        least: 1,
+        // A brick that is silent for longer is taken for dead.
+        most: 1_000,
+        store: |settings, value| store(&settings.script_time_max, value),
+    }
+}
 
 fn store(setting: &AtomicU64, value: i64) {
     setting.store(value.unsigned_abs(), Relaxed);
@@ -186,6 +199,7 @@ fn all(
             yes_no(attributes.durability != Durability::Memory),
         ),
         ("bind", shared.address.host.clone()),
+        ("busy-reply-threshold", number(&settings.script_time_max)),
         (
             "client-output-bytes-max",
             number(&settings.output_bytes_max),
@@ -194,6 +208,7 @@ fn all(
         ("cluster-require-full-coverage", yes_no(true)),
         ("databases", "16".to_owned()),
         ("dir", shared.identity.directory.clone()),
+        ("lua-time-limit", number(&settings.script_time_max)),
         ("maxclients", number(&settings.maxclients)),
         ("maxmemory", attributes.maxmemory.unwrap_or(0).to_string()),
         ("maxmemory-clients", number(&settings.maxmemory_clients)),

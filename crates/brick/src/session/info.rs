@@ -195,6 +195,9 @@ impl Info<'_> {
             "mem_clients_normal",
             self.sum(|stats| &stats.clients.buffer_bytes),
         );
+        let (scripts, bytes) = shared.scripts.len_and_bytes();
+        field(out, "number_of_cached_scripts", scripts);
+        field(out, "used_memory_scripts_eval", bytes);
         let bound = self.memory_bound();
         field(out, "maxmemory", bound);
         field(out, "maxmemory_human", human(bound));

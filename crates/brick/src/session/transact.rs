@@ -10,12 +10,13 @@ use crate::clients::Clients;
 use crate::connection::{Blocked, Connection, Session};
 use crate::core::Core;
 use crate::gather::{Gather, Join};
-use crate::refusal::{CROSSSLOT, dropped_table, redirect};
+use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, redirect};
 use crate::request::{Request, Work};
+use crate::scripts::{ScriptCall, with_text};
 use crate::tables::TableState;
 use crate::transaction::{Queue, Step, Transaction, Watch};
 use crate::version::Version;
-use brickyard_command::{Args, CommandId, ErrorReply, Spec, is_data_command, keys};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_command, keys};
 use brickyard_routing::Location;
 use brickyard_wire::{ReplyDecoder, ReplyStep};
 
@@ -71,7 +72,10 @@ pub(crate) fn enqueue(
     }
     let connection = &mut clients[id];
     check_slots(core, connection, spec, args)?;
-    let owned = args.to_owned();
+    let (spec, owned) = match is_script(spec.id) {
+        true => with_text(&core.shared.scripts, spec, args)?,
+        false => (spec, args.to_owned()),
+    };
     let queue = connection.session.multi.queue.as_mut();
     let queue = queue.expect("commands are queued between MULTI and EXEC");
     queue.bytes += owned.memory_bytes();
@@ -119,6 +123,14 @@ pub(crate) const fn is_queueable(id: CommandId) -> bool {
             | CommandId::Watch
             | CommandId::Quit
             | CommandId::Reset
+    )
+}
+
+/// Commands that run a script.
+const fn is_script(id: CommandId) -> bool {
+    matches!(
+        id,
+        CommandId::Eval | CommandId::EvalRo | CommandId::Evalsha | CommandId::EvalshaRo
     )
 }
 
@@ -250,17 +262,33 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
         keys(spec, args).map(move |at| args.at(at))
     });
     let mut all = queued.chain(watches.iter().map(|watch| watch.key.as_slice()));
-    let Some(first) = all.next() else {
-        drop(all);
-        return Ok(Next::Commands(queue.commands));
+    let has_scripts = queue.commands.iter().any(|(spec, _)| is_script(spec.id));
+    let (first, route) = match all.next() {
+        Some(first) => (first, None),
+        // Scripts that name no key run at some brick, and against one of its partitions.
+        None if has_scripts => (&[][..], Some(Vec::new())),
+        None => {
+            drop(all);
+            return Ok(Next::Commands(queue.commands));
+        }
     };
     let location = one_slot(state, std::iter::once(first).chain(all)).ok_or(CROSSSLOT)?;
     if let Some(moved) = redirect(core, connection.accepted.port, state, location) {
         return Err(moved);
     }
-    let (steps, later) = split(queue.commands);
+    let user = session.user.as_deref().ok_or(NO_AUTH)?;
+    let rights = session.granted.rights;
+    let scripts = &core.shared.scripts;
+    let script =
+        |spec, args: &OwnedArgs| ScriptCall::of(scripts, spec, args.as_args(), user, rights);
+    let (steps, later) = split(queue.commands, script)?;
     assert_eq!(steps.len(), later.len(), "each command has one place");
-    let transaction = Transaction { steps, watches };
+    let transaction = Transaction {
+        steps,
+        watches,
+        is_bare: false,
+        route,
+    };
     let has_later = later.iter().any(Option::is_some);
     let join = if has_later { Join::Exec } else { Join::Only };
     if has_later {
@@ -275,15 +303,22 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
 }
 
 /// What the brick of the keys executes, and beside it, place by place, what this one does afterwards.
-fn split(commands: Vec<Command>) -> (Vec<Step>, Vec<Option<Command>>) {
+fn split(
+    commands: Vec<Command>,
+    script: impl Fn(&'static Spec, &OwnedArgs) -> Result<ScriptCall, ErrorReply>,
+) -> Result<(Vec<Step>, Vec<Option<Command>>), ErrorReply> {
     let place = |(spec, args): Command| {
-        if is_data_command(spec.id) {
+        Ok(if is_script(spec.id) {
+            let call = script(spec, &args)?;
+            (Step::Script(Box::new(call)), None)
+        } else if is_data_command(spec.id) {
             (Step::Command(spec, args), None)
         } else {
             (Step::Later, Some((spec, args)))
-        }
+        })
     };
-    commands.into_iter().map(place).unzip()
+    let places: Result<Vec<_>, _> = commands.into_iter().map(place).collect();
+    Ok(places?.into_iter().unzip())
 }
 
 /// The header of an array that may lack some of its elements, and those that are there.

@@ -165,7 +165,10 @@ impl Keyspace for View<'_> {
         let location = self.locate(key);
         self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
         if self.context.writes_many {
-            self.core.staging.push(location, Kind::Put, key, &put);
+            self.core
+                .workshop
+                .staging
+                .push(location, Kind::Put, key, &put);
         } else {
             assert!(
                 !self.has_written,
@@ -183,6 +186,7 @@ impl Keyspace for View<'_> {
         let location = self.locate(key);
         if self.context.writes_many {
             self.core
+                .workshop
                 .staging
                 .push(location, Kind::Delete, key, &NOTHING);
         } else {

@@ -78,11 +78,11 @@ pub(super) fn newest<'c>(
     let Core {
         tables,
         log,
-        staging,
+        workshop,
         unix,
         ..
     } = core;
-    let unix = *unix;
+    let (staging, unix) = (&workshop.staging, *unix);
     let state = tables
         .get_mut(place.table)
         .expect("checked before the command ran");

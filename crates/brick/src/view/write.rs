@@ -38,8 +38,8 @@ impl View<'_> {
         // Few bytes of requests can ask for many of values (SETRANGE, COPY in a transaction).
         // Its record must fit into one message to other replicas, which may come at any time.
         let bytes_max = RECORD_BYTES_MAX;
-        let entries = (self.core.staging.len() + 1) * record::ENTRY_HEADER_BYTES;
-        let bytes = self.core.staging.bytes() + entries + key.len() + value_len;
+        let entries = (self.core.workshop.staging.len() + 1) * record::ENTRY_HEADER_BYTES;
+        let bytes = self.core.workshop.staging.bytes() + entries + key.len() + value_len;
         if self.context.writes_many && bytes + HEADER_ROOM > bytes_max {
             return Err(error(format!(
                 "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
@@ -139,12 +139,12 @@ impl View<'_> {
 
     /// How much has been staged, for [`Self::take_back`].
     pub(crate) fn staged(&self) -> usize {
-        self.core.staging.len()
+        self.core.workshop.staging.len()
     }
 
     /// Takes back what a command of a transaction staged before it failed.
     pub(crate) fn take_back(&mut self, staged: usize) {
-        self.core.staging.truncate(staged);
+        self.core.workshop.staging.truncate(staged);
     }
 
     /// Removes what the command found expired.
@@ -180,7 +180,7 @@ impl View<'_> {
 
     /// Makes one record of what was staged. A request with an id has one even if it changed nothing.
     pub(super) fn write_staged(&mut self, named: Option<Named<'_>>) {
-        let mut staging = std::mem::take(&mut self.core.staging);
+        let mut staging = std::mem::take(&mut self.core.workshop.staging);
         let live = staging.live().count();
         if live == 1 {
             if let Some(staged) = staging.live().next() {
@@ -199,7 +199,7 @@ impl View<'_> {
             self.write_id(named);
         }
         staging.clear();
-        self.core.staging = staging;
+        self.core.workshop.staging = staging;
     }
 
     fn write_batch(&mut self, staging: &mut Staging, named: Option<Named<'_>>) {

@@ -150,6 +150,8 @@ pub enum CommandGroup {
     Bitmap,
     /// Transactions.
     Transactions,
+    /// Scripts.
+    Scripting,
     /// The connection.
     Connection,
     /// The server.
@@ -167,6 +169,7 @@ impl CommandGroup {
             Self::String => "string",
             Self::Bitmap => "bitmap",
             Self::Transactions => "transactions",
+            Self::Scripting => "scripting",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Cluster => "cluster",

@@ -32,6 +32,12 @@ pub mod flag {
     pub const NO_MULTI: u32 = 1 << 11;
     /// Allowed while a script blocks the server.
     pub const ALLOW_BUSY: u32 = 1 << 12;
+    /// Monitors see the commands that it executes, not itself.
+    pub const SKIP_MONITOR: u32 = 1 << 13;
+    /// It may have no keys at all.
+    pub const NO_MANDATORY_KEYS: u32 = 1 << 14;
+    /// Where its keys are depends on its arguments.
+    pub const MOVABLEKEYS: u32 = 1 << 15;
 
     /// Every flag with its word, in the order in which Redis lists them.
     pub(crate) const WORDS: &[(u32, &str)] = &[
@@ -42,11 +48,14 @@ pub mod flag {
         (NOSCRIPT, "noscript"),
         (LOADING, "loading"),
         (STALE, "stale"),
+        (SKIP_MONITOR, "skip_monitor"),
         (SKIP_SLOWLOG, "skip_slowlog"),
         (FAST, "fast"),
         (NO_AUTH, "no_auth"),
+        (NO_MANDATORY_KEYS, "no_mandatory_keys"),
         (NO_ASYNC_LOADING, "no_async_loading"),
         (NO_MULTI, "no_multi"),
+        (MOVABLEKEYS, "movablekeys"),
         (ALLOW_BUSY, "allow_busy"),
     ];
 }
@@ -75,6 +84,8 @@ pub mod category {
     pub const CONNECTION: u32 = 1 << 9;
     /// About transactions.
     pub const TRANSACTION: u32 = 1 << 10;
+    /// About scripts.
+    pub const SCRIPTING: u32 = 1 << 11;
 
     /// Every category with its word, in the order in which Redis lists them.
     pub(crate) const WORDS: &[(u32, &str)] = &[
@@ -89,6 +100,7 @@ pub mod category {
         (DANGEROUS, "dangerous"),
         (CONNECTION, "connection"),
         (TRANSACTION, "transaction"),
+        (SCRIPTING, "scripting"),
     ];
 }
 

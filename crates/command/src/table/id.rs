@@ -361,6 +361,26 @@ pub enum CommandId {
     AclUsers,
     /// `ACL WHOAMI`
     AclWhoami,
+    /// `EVAL`
+    Eval,
+    /// `EVAL_RO`
+    EvalRo,
+    /// `EVALSHA`
+    Evalsha,
+    /// `EVALSHA_RO`
+    EvalshaRo,
+    /// `SCRIPT`
+    Script,
+    /// `SCRIPT EXISTS`
+    ScriptExists,
+    /// `SCRIPT FLUSH`
+    ScriptFlush,
+    /// `SCRIPT HELP`
+    ScriptHelp,
+    /// `SCRIPT KILL`
+    ScriptKill,
+    /// `SCRIPT LOAD`
+    ScriptLoad,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

@@ -1,9 +1,13 @@
 //! Where a command's keys are among its arguments.
 
+use crate::args::Args;
+use crate::number::parse_integer;
+
 /// Where some of a command's keys are, and what is done to them.
 ///
 /// Keys are at `first`, `first + step`, ... up to the last: `first + last` if `last` is not
-/// negative, otherwise counted from the end of the arguments (-1 is the last argument).
+/// negative, otherwise counted from the end of the arguments (-1 is the last argument). Where an argument says how many
+/// there are (`EVAL script 2 key key argument`), `last` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeySpec {
     /// A remark that `COMMAND INFO` shows.
@@ -16,6 +20,8 @@ pub struct KeySpec {
     pub last: i32,
     /// Distance between keys.
     pub step: i32,
+    /// Index of the argument that says how many keys there are.
+    pub count_at: Option<i32>,
 }
 
 impl KeySpec {
@@ -32,7 +38,15 @@ impl KeySpec {
             first,
             last,
             step,
+            count_at: None,
         }
+    }
+
+    /// As many keys as the argument at `count_at` says, right behind it.
+    pub(super) const fn counted(count_at: i32, flags: u32) -> Self {
+        let mut spec = Self::range(count_at + 1, 0, 1, flags);
+        spec.count_at = Some(count_at);
+        spec
     }
 
     /// Adds a remark.
@@ -45,8 +59,14 @@ impl KeySpec {
     /// too short to have them.
     #[inline]
     #[must_use]
-    pub(crate) fn positions(&self, argument_count: usize) -> Option<(usize, usize)> {
+    pub(crate) fn positions(&self, args: Args<'_>) -> Option<(usize, usize)> {
+        let argument_count = args.len();
         let first = self.first as usize;
+        if let Some(count_at) = self.count_at {
+            let count = parse_integer(args.get(count_at as usize)?)?;
+            let end = first.checked_add(usize::try_from(count).ok()?)?;
+            return (end <= argument_count).then_some((first, end));
+        }
         let last = if self.last >= 0 {
             first + self.last as usize
         } else {

@@ -105,6 +105,13 @@ impl Spec {
         self
     }
 
+    /// Says where the keys are, if an argument says how many there are: clients have to ask, or to know the command.
+    pub(super) const fn counted_keys(mut self, specs: &'static [KeySpec]) -> Self {
+        self.key_specs = specs;
+        self.flags |= flag::NO_MANDATORY_KEYS | flag::MOVABLEKEYS;
+        self
+    }
+
     pub(super) const fn tips(mut self, tips: &'static [&'static str]) -> Self {
         self.tips = tips;
         self

@@ -91,6 +91,9 @@ func check(what, seen, wanted string) {
 	}
 }
 
+// increment is sent by its name, and by its text to a node that does not know it.
+var increment = redis.NewScript("return redis.call('incr', KEYS[1])")
+
 func run(s *session, stop string) (map[string]string, map[string]int64) {
 	values := map[string]string{}
 	counts := map[string]int64{}
@@ -107,7 +110,11 @@ func run(s *session, stop string) (map[string]string, map[string]int64) {
 		counter := fmt.Sprintf("c:%d", number%counters)
 		var counted int64
 		s.call(func(ctx context.Context, client *redis.ClusterClient) (err error) {
-			counted, err = client.Incr(ctx, counter).Result()
+			if number%2 == 1 {
+				counted, err = increment.Run(ctx, client, []string{counter}).Int64()
+			} else {
+				counted, err = client.Incr(ctx, counter).Result()
+			}
 			return err
 		})
 		if counted <= counts[counter] {

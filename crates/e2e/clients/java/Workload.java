@@ -34,6 +34,7 @@ public final class Workload {
     private static final int COUNTERS = 10;
     private static final int DELETED_AFTER = 20;
     private static final int KEYS = 300;
+    private static final String INCREMENT = "return redis.call('incr', KEYS[1])";
 
     private final Set<HostAndPort> seeds;
     private final JedisClientConfig config;
@@ -198,7 +199,8 @@ public final class Workload {
             values.put(key, value);
             check("GET " + key, call(it -> it.get(key)), value);
             String counter = "c:" + number % COUNTERS;
-            long counted = call(it -> it.incr(counter));
+            boolean isScript = number % 2 == 1;
+            long counted = call(it -> isScript ? (Long) it.eval(INCREMENT, 1, counter) : it.incr(counter));
             long before = counters.getOrDefault(counter, 0L);
             if (counted <= before) {
                 throw new IllegalStateException("INCR " + counter + ": got " + counted + " after " + before);

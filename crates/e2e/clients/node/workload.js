@@ -34,6 +34,8 @@ class Session {
     this.client = new Cluster(this.seeds, { redisOptions: { ...tlsOptions(), ...user() }, ...this.options });
     // Without a listener it complains about every lost connection by itself.
     this.client.on("error", () => {});
+    // Sent by its name, and by its text to a node that does not know it.
+    this.client.defineCommand("incremented", { numberOfKeys: 1, lua: "return redis.call('incr', KEYS[1])" });
   }
 
   async call(request) {
@@ -67,7 +69,7 @@ async function run(session, stop) {
     values.set(key, value);
     check(`GET ${key}`, await session.call((it) => it.get(key)), value);
     const counter = `c:${number % COUNTERS}`;
-    const counted = await session.call((it) => it.incr(counter));
+    const counted = await session.call((it) => (number % 2 === 1 ? it.incremented(counter) : it.incr(counter)));
     const before = counters.get(counter) ?? 0;
     if (counted <= before) throw new Error(`INCR ${counter}: got ${counted} after ${before}`);
     counters.set(counter, counted);

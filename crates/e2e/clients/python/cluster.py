@@ -36,6 +36,13 @@ def check(port: int, protocol: int) -> None:
         for number in range(100):
             pipeline.incr(f"k{number}")
         assert pipeline.execute() == [number + 1 for number in range(100)]
+    add = client.register_script("return redis.call('incrby', KEYS[1], ARGV[1])")
+    client.script_flush()
+    assert [add(keys=[f"added{number}"], args=[number]) for number in range(50)] == list(range(50))
+    assert client.eval("return redis.call('get', KEYS[1])", 1, "added7") == b"7"
+    with client.lock("{t}mutex", timeout=10):
+        assert not client.lock("{t}mutex", timeout=10).acquire(blocking=False)
+    assert client.get("{t}mutex") is None
     assert client.cluster_keyslot("{t}n") == client.keyslot("{t}n")
     assert client.cluster_info(target_nodes=redis.RedisCluster.RANDOM)["cluster_state"] == "ok"
     client.close()

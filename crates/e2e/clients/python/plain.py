@@ -93,6 +93,69 @@ def check_locks(client: redis.Redis) -> None:
     assert client.get("counter") == b"80"
 
 
+INCREMENT_ONCE = """
+local seen = redis.call('get', KEYS[2])
+if seen == ARGV[1] then return -1 end
+redis.call('set', KEYS[2], ARGV[1])
+return redis.call('incrby', KEYS[1], ARGV[2])
+"""
+
+# A sliding window: so many calls in so many milliseconds.
+LIMIT = """
+local calls = redis.call('incr', KEYS[1])
+if calls == 1 then redis.call('pexpire', KEYS[1], ARGV[2]) end
+if calls > tonumber(ARGV[1]) then return {0, redis.call('pttl', KEYS[1])} end
+return {1, tonumber(ARGV[1]) - calls}
+"""
+
+
+def check_scripts(client: redis.Redis) -> None:
+    """Scripts as redis-py sends them, and its lock, which is three of them."""
+    client.delete("{s}n", "{s}seen", "limited", "mutex")
+    once = client.register_script(INCREMENT_ONCE)
+    assert once(keys=["{s}n", "{s}seen"], args=["a", 5]) == 5
+    assert once(keys=["{s}n", "{s}seen"], args=["a", 5]) == -1
+    client.script_flush()
+    # It is not known any more: redis-py sends it again.
+    assert once(keys=["{s}n", "{s}seen"], args=["b", 2]) == 7
+    assert client.script_exists(once.sha) == [True]
+    with client.pipeline() as pipeline:
+        pipeline.set("{s}x", 1)
+        once(keys=["{s}n", "{s}seen"], args=["c", 1], client=pipeline)
+        pipeline.get("{s}n")
+        assert pipeline.execute() == [True, 8, b"8"]
+    limit = client.register_script(LIMIT)
+    allowed = [limit(keys=["limited"], args=[3, 60_000])[0] for _ in range(5)]
+    assert allowed == [1, 1, 1, 0, 0], allowed
+
+    lock = client.lock("mutex", timeout=10)
+    assert lock.acquire()
+    other = client.lock("mutex", timeout=10)
+    assert not other.acquire(blocking=False)
+    assert lock.extend(10) and 10_000 < client.pttl("mutex") <= 20_000
+    assert lock.reacquire() and client.pttl("mutex") <= 10_000
+    try:
+        other.do_release("of somebody else")
+        raise AssertionError("a lock was released by one who has not got it")
+    except redis.exceptions.LockNotOwnedError:
+        pass
+    lock.release()
+    assert client.get("mutex") is None
+    client.set("counter", 0)
+
+    def work() -> None:
+        for _ in range(20):
+            with client.lock("mutex", timeout=10, sleep=0.001):
+                client.set("counter", int(client.get("counter")) + 1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert client.get("counter") == b"80"
+
+
 def check_server(client: redis.Redis) -> None:
     info = client.info()
     for field in ("redis_version", "used_memory", "connected_clients", "uptime_in_seconds", "role"):
@@ -145,6 +208,7 @@ def main() -> None:
         check_keys(client)
         check_pipelines(client)
         check_locks(client)
+        check_scripts(client)
         check_errors(client)
         check_server(redis.Redis(port=port, protocol=protocol, single_connection_client=True))
     text = redis.Redis(port=port, decode_responses=True)

@@ -16,6 +16,7 @@ from redis.cluster import ClusterNode
 PATIENCE = 60.0
 COUNTERS = 10
 DELETED_AFTER = 20
+INCREMENT = "return redis.call('incr', KEYS[1])"
 
 T = TypeVar("T")
 
@@ -84,7 +85,10 @@ def run(session: Session, stop: str) -> tuple[dict[str, bytes | None], dict[str,
         values[key] = value
         check(f"GET {key}", session.call(lambda it: it.get(key)), value)
         counter = f"c:{number % COUNTERS}"
-        counted = session.call(lambda it: it.incr(counter))
+        if number % 2 == 1:
+            counted = session.call(lambda it: it.register_script(INCREMENT)(keys=[counter]))
+        else:
+            counted = session.call(lambda it: it.incr(counter))
         if counted <= counters.get(counter, 0):
             sys.exit(f"INCR {counter}: got {counted} after {counters[counter]}")
         counters[counter] = counted

@@ -2,8 +2,8 @@
 
 use super::template::Template;
 use super::vocabulary::{
-    CLUSTER, CLUSTER_CONNECTION, DATA, KEYSPACE, SERVER, STANDALONE_CONNECTION, TRANSACTION, Table,
-    parsed,
+    CLUSTER, CLUSTER_CONNECTION, DATA, KEYSPACE, SCRIPTS, SERVER, STANDALONE_CONNECTION,
+    TRANSACTION, Table, parsed,
 };
 use super::{Dialect, Move, Step};
 use crate::random::Random;
@@ -21,6 +21,10 @@ pub fn sequence(dialect: Dialect, seed: u64) -> Vec<Move> {
         generator.add();
     }
     generator.moves
+}
+
+fn is_one_of(names: &[&[u8]], name: &[u8]) -> bool {
+    names.iter().any(|it| name.eq_ignore_ascii_case(it))
 }
 
 struct Generator {
@@ -123,12 +127,15 @@ impl Generator {
         let is_fragile = match self.dialect {
             // A brick's port has numbered databases, which Redis Cluster has not; and a WATCH that is wrong
             // in two ways (inside MULTI, of several slots) is told another one of them.
-            Dialect::Cluster => [&b"SELECT"[..], b"WATCH"]
-                .iter()
-                .any(|name| arguments[0].eq_ignore_ascii_case(name)),
-            _ => [&b"MSETNX"[..], b"MSET", b"COPY", b"BITOP", b"LCS"]
-                .iter()
-                .any(|name| arguments[0].eq_ignore_ascii_case(name)),
+            Dialect::Cluster => {
+                is_one_of(&[b"SELECT", b"WATCH", b"EVAL", b"EVAL_RO"], &arguments[0])
+            }
+            _ => is_one_of(
+                &[
+                    b"MSETNX", b"MSET", b"COPY", b"BITOP", b"LCS", b"EVAL", b"EVAL_RO",
+                ],
+                &arguments[0],
+            ),
         };
         if self.random.once_in(12) && !is_fragile {
             self.damage(&mut arguments, connection);
@@ -305,6 +312,7 @@ impl Generator {
             }
             "friend" => return self.peers[self.random.below(self.peers.len())].clone(),
             "value" => return self.value(),
+            "script" => return self.random.pick(SCRIPTS).as_bytes().to_vec(),
             "integer" => self.integer(),
             "float" => self.float(),
             "index" => self.number(

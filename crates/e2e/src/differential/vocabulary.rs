@@ -78,6 +78,34 @@ pub(super) const DATA: &[(usize, &str)] = &[
     (2, "OBJECT ENCODING key"),
     (1, "OBJECT ( REFCOUNT | IDLETIME ) key"),
     (1, "MEMORY USAGE key [ SAMPLES count ]"),
+    (8, "EVAL script 2 friend friend value"),
+    (1, "EVAL_RO script 2 friend friend value"),
+];
+
+/// Scripts of two keys and an argument.
+pub(super) const SCRIPTS: &[&str] = &[
+    "return redis.call('get', KEYS[1])",
+    "return redis.call('set', KEYS[1], ARGV[1])",
+    "return redis.call('incr', KEYS[1])",
+    "redis.call('append', KEYS[1], ARGV[1]) return redis.call('strlen', KEYS[1])",
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end",
+    "local v = redis.call('mget', KEYS[1], KEYS[2]) \
+     redis.call('mset', KEYS[1], v[2] or 'none', KEYS[2], v[1] or 'none') return v",
+    "return {redis.call('exists', KEYS[1]), redis.call('ttl', KEYS[2]) > 0, {ok = 'fine'}, ARGV[1], 3.7, false}",
+    "redis.call('set', KEYS[1], ARGV[1]) return redis.call('incr', KEYS[1])",
+    "local r = redis.pcall('incr', KEYS[1]) if type(r) == 'table' then return r end return r + 1",
+    "local n = tonumber(redis.call('get', KEYS[1])) or 0 if n >= 2 then return redis.error_reply('LIMIT reached') end \
+     redis.call('incr', KEYS[1]) redis.call('expire', KEYS[1], 1000) return n",
+    "return {cmsgpack.unpack(cmsgpack.pack(ARGV[1], 12, {1, 2}))}",
+    "return redis.sha1hex(ARGV[1])",
+    "redis.setresp(3) return redis.call('get', KEYS[1])",
+    "local copy = {} for i, key in ipairs(KEYS) do copy[i] = redis.call('getrange', key, 0, 2) end return copy",
+    "redis.call('rename', KEYS[1], KEYS[2]) return redis.status_reply('MOVED')",
+    "return redis.call('nosuch', KEYS[1])",
+    "return redis.pcall('get')",
+    "error('mine')",
+    "error({err = 'MINE text'})",
+    "return #ARGV[1] + select('#', unpack(KEYS))",
 ];
 
 /// Commands over the whole key space, or about the connection itself. Not inside a transaction: ours

@@ -17,6 +17,7 @@ mod operations;
 mod overload;
 mod protocol;
 mod scripted;
+mod scripts;
 mod startup;
 mod supervised;
 mod tables;

@@ -8,6 +8,7 @@ use crate::ring::Ring;
 use crate::{clock, control, random};
 use brickyard_brick::acl::Acl;
 use brickyard_brick::quota::Quotas;
+use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
     BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
@@ -84,6 +85,7 @@ pub(super) fn shared(
         process: ProcessStats::default(),
         counters: NodeCounters::new(clock::unix()),
         quotas: Quotas::default(),
+        scripts: NodeScripts::new(addresses.bricks.len()),
     })
 }
 

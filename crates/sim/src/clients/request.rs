@@ -189,6 +189,13 @@ fn ask_pair(world: &mut World, at: usize, kinds: [Kind; 2]) -> bool {
     if are_reads && world.clients.all[at].random.one_in(2) {
         return look_at_pair(world, at, kinds.map(|kind| key(&table, kind, number)));
     }
+    // No dice of its own: what clients draw for the rest stays what it was.
+    if lives.is_multiple_of(3) {
+        let keys = kinds.map(|kind| key(&table, kind, number));
+        let is_brief = kinds[0] == Kind::BriefLeft;
+        let lives = is_brief.then_some(lives);
+        return ask_by_script(world, at, keys, (!are_reads).then_some((value, lives)));
+    }
     send_command(world, at, &[b"MULTI"], Expected::Step);
     let mut operations = Vec::new();
     for kind in kinds {
@@ -211,6 +218,52 @@ fn ask_pair(world: &mut World, at: usize, kinds: [Kind; 2]) -> bool {
         is_pair: true,
     };
     send_command(world, at, &[b"EXEC"], expected);
+    true
+}
+
+const READ_PAIR: &[u8] = b"return {redis.call('get', KEYS[1]), redis.call('get', KEYS[2])}";
+
+/// It copies what it has written: a script sees its own writes.
+const WRITE_PAIR: &[u8] = b"redis.call('set', KEYS[1], ARGV[1]) \
+    return {{ok = 'OK'}, redis.call('set', KEYS[2], redis.call('get', KEYS[1]))}";
+
+const WRITE_BRIEF_PAIR: &[u8] = b"return {redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]), \
+    redis.call('set', KEYS[2], ARGV[1], 'PX', ARGV[2])}";
+
+/// The same by a script, which reads, or writes a value that lives for so many milliseconds or for good.
+fn ask_by_script(
+    world: &mut World,
+    at: usize,
+    keys: [Bytes; 2],
+    written: Option<(Bytes, Option<u64>)>,
+) -> bool {
+    let lives = written.as_ref().and_then(|(_, lives)| *lives);
+    let action = match &written {
+        None => Action::Get,
+        Some((value, _)) => Action::Set(value.clone()),
+    };
+    let text = lives.unwrap_or(0).to_string();
+    let mut operations = Vec::new();
+    for key in &keys {
+        if let (Some((value, _)), Some(lives)) = (&written, lives) {
+            note_passing(world, key, value, lives);
+        }
+        operations.push(note(world, at, key.clone(), action.clone()));
+    }
+    let [left, right] = &keys;
+    let words: Vec<&[u8]> = match &written {
+        None => vec![b"EVAL_RO", READ_PAIR, b"2", left, right],
+        Some((value, None)) => vec![b"EVAL", WRITE_PAIR, b"2", left, right, value],
+        Some((value, Some(_))) => {
+            let script = WRITE_BRIEF_PAIR;
+            vec![b"EVAL", script, b"2", left, right, value, text.as_bytes()]
+        }
+    };
+    let expected = Expected::Several {
+        operations,
+        is_pair: true,
+    };
+    send_command(world, at, &words, expected);
     true
 }
 

@@ -1,0 +1,166 @@
+//! A script that is called: its text, keys and arguments, and what its commands may do.
+
+use super::texts::{NodeScripts, ScriptText};
+use crate::users::{Rights, User};
+use brickyard_command::request::script_arguments;
+use brickyard_command::{Args, CommandId, CommandSet, ErrorReply, OwnedArgs, Spec, lookup};
+use brickyard_script::{ShaText, Shebang};
+use std::sync::Arc;
+
+/// What a user may not do whose script it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Restriction {
+    /// The user's name, for the error.
+    pub(crate) user: String,
+    /// The rules about commands.
+    pub(crate) rules: String,
+    /// It may not touch any key, so the script may touch those alone that it has declared: these were checked.
+    pub(crate) declared_only: bool,
+}
+
+impl Restriction {
+    /// The commands that are granted.
+    pub(crate) fn commands(&self) -> CommandSet {
+        let mut commands = CommandSet::NONE;
+        for rule in self.rules.split_whitespace() {
+            // A command that this version does not know is called by none of its scripts.
+            let _unknown = commands.apply(rule);
+        }
+        commands
+    }
+}
+
+/// What the commands of a script may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Permit {
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+    /// `None`: every command, on every key.
+    pub(crate) restriction: Option<Restriction>,
+}
+
+impl Permit {
+    /// That of a user with these rights on the table.
+    fn of(user: &User, rights: Rights) -> Self {
+        let restriction = || Restriction {
+            user: user.name.clone(),
+            rules: user.acl.command_rules.clone(),
+            declared_only: !user.acl.has_all_keys(),
+        };
+        Self {
+            reads: rights.read,
+            writes: rights.write,
+            restriction: (!user.acl.may_all()).then(restriction),
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct ScriptCall {
+    pub(crate) text: Arc<ScriptText>,
+    /// Its keys, then its other arguments.
+    pub(crate) words: OwnedArgs,
+    /// How many of the words are keys.
+    pub(crate) key_count: usize,
+    /// It may not write.
+    pub(crate) is_read_only: bool,
+    pub(crate) permit: Permit,
+}
+
+impl ScriptCall {
+    /// What `EVAL` or one of its like calls, for this user.
+    pub(crate) fn of(
+        scripts: &NodeScripts,
+        spec: &Spec,
+        args: Args<'_>,
+        user: &User,
+        rights: Rights,
+    ) -> Result<Self, ErrorReply> {
+        let rest = script_arguments(args)?;
+        let text = match spec.id {
+            CommandId::Evalsha | CommandId::EvalshaRo => {
+                let known = sha_text(args.at(1)).and_then(|sha| scripts.find(&sha));
+                known.ok_or(NOSCRIPT)?
+            }
+            _ => scripts.add(args.at(1)),
+        };
+        let is_ro = matches!(spec.id, CommandId::EvalRo | CommandId::EvalshaRo);
+        let header = Shebang::parse(&text.body).map_err(ErrorReply::new)?;
+        if is_ro && header.is_some_and(|it| !it.no_writes) {
+            return Err(ErrorReply::constant(
+                "ERR Can not execute a script with write flag using *_ro command.",
+            ));
+        }
+        assert!(
+            (FIRST_KEY..=args.len()).contains(&rest),
+            "of {} words the keys end at {rest}",
+            args.len()
+        );
+        let key_count = rest - FIRST_KEY;
+        let mut words = OwnedArgs::with_capacity(0, args.len() - FIRST_KEY);
+        args.from(FIRST_KEY).for_each(|word| words.push(word));
+        Ok(Self {
+            text,
+            words,
+            key_count,
+            is_read_only: is_ro || header.is_some_and(|it| it.no_writes),
+            permit: Permit::of(user, rights),
+        })
+    }
+
+    /// Its keys.
+    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        let words = self.words.as_args();
+        assert!(
+            self.key_count <= words.len(),
+            "{} keys among {} words",
+            self.key_count,
+            words.len()
+        );
+        (0..self.key_count).map(move |at| words.at(at))
+    }
+
+    /// Its other arguments.
+    pub(crate) fn arguments(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.words.as_args().from(self.key_count)
+    }
+
+    /// Bytes that it holds, about. Its text may be held by others as well.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.memory_bytes() + self.text.body.len()
+    }
+}
+
+const FIRST_KEY: usize = 3;
+
+const NOSCRIPT: ErrorReply = ErrorReply::constant("NOSCRIPT No matching script. Please use EVAL.");
+
+/// A name as clients write it, in upper or lower case.
+pub(crate) fn sha_text(name: &[u8]) -> Option<ShaText> {
+    let mut sha = ShaText::try_from(name).ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+
+/// The request with the script's text in the place of its name, for a transaction that keeps it.
+pub(crate) fn with_text(
+    scripts: &NodeScripts,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Result<(&'static Spec, OwnedArgs), ErrorReply> {
+    script_arguments(args)?;
+    let by_text = match spec.id {
+        CommandId::Evalsha => "eval",
+        CommandId::EvalshaRo => "eval_ro",
+        _ => return Ok((spec, args.to_owned())),
+    };
+    let spec = lookup(by_text.as_bytes()).expect("a command of ours");
+    let sha = sha_text(args.at(1)).ok_or(NOSCRIPT)?;
+    let text = scripts.find(&sha).ok_or(NOSCRIPT)?;
+    let mut words = OwnedArgs::with_capacity(args.bytes_len() + text.body.len(), args.len());
+    words.push(by_text.as_bytes());
+    words.push(&text.body);
+    args.from(2).for_each(|word| words.push(word));
+    Ok((spec, words))
+}

@@ -1,0 +1,144 @@
+//! EVAL, EVALSHA, their read-only forms, and SCRIPT.
+//!
+//! A script is a transaction of one step: it goes to the brick of its keys, and what it writes is one record there. One that names no key runs
+//! here, until it comes to a key.
+
+use super::next::{Next, Outcome};
+use crate::accepted::{ConnectionId, Port};
+use crate::clients::Clients;
+use crate::core::Core;
+use crate::gather::{Gather, Join};
+use crate::keyed::{Admission, ScriptRun, admission};
+use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, redirect};
+use crate::request::{Request, Work};
+use crate::scripts::{ScriptCall, sha_text};
+use crate::tables::TableState;
+use crate::transaction::Transaction;
+use brickyard_command::request::ScriptCommand;
+use brickyard_command::{Args, ErrorReply, Spec, help};
+use brickyard_script::Shebang;
+
+/// Begins a script.
+pub(super) fn eval(
+    core: &mut Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Outcome {
+    let session = &clients[id].session;
+    let user = session.user.as_deref().ok_or(NO_AUTH)?;
+    let call = ScriptCall::of(
+        &core.shared.scripts,
+        spec,
+        args,
+        user,
+        session.granted.rights,
+    )?;
+    let mut route = None;
+    if call.keys().next().is_none() {
+        let now = core.unix;
+        let mut scripts = ScriptRun::without_keys(core);
+        let mut came_to = Ok(());
+        clients.reply(id, |reply| {
+            let start = reply.position();
+            came_to = scripts.run_without_keys(&call, now, reply);
+            if came_to.is_err() {
+                reply.truncate(start);
+            }
+        });
+        scripts.end(core);
+        match came_to {
+            Ok(()) => return Ok(Next::Done),
+            Err(key) => route = Some(key),
+        }
+    }
+    begin(core, clients, id, Transaction::of_script(call, route))
+}
+
+/// Sends a script where its keys are.
+fn begin(
+    core: &Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    transaction: Transaction,
+) -> Outcome {
+    let connection = &clients[id];
+    let (table, protocol) = (connection.session.table, connection.session.protocol);
+    let state = core.table(table).ok_or_else(dropped_table)?;
+    let key = transaction.first_key().unwrap_or_default();
+    let location = state.map.locate(key);
+    if !are_together(state, &transaction, key) {
+        return Err(CROSSSLOT);
+    }
+    let only_reads = transaction.only_reads();
+    let from_backup = connection.accepted.port == Port::Node || connection.session.is_readonly;
+    let admitted = admission(core, state, location.leaf, only_reads, from_backup);
+    if !matches!(admitted, Admission::Serves)
+        && let Some(moved) = redirect(core, connection.accepted.port, state, location)
+    {
+        return Err(moved);
+    }
+    let gather = Gather::new(Join::Only, protocol, 1).costing(transaction.bytes());
+    let token = clients.open_gather(id, gather);
+    let (origin, work) = (core.own(token), Work::Transaction(Box::new(transaction)));
+    let request = Request::new(origin, state.id, protocol, work, core.deadline());
+    Ok(Next::Begin(request))
+}
+
+/// Whether all of a script's keys are in the slot and partition of the first.
+fn are_together(state: &TableState, transaction: &Transaction, first: &[u8]) -> bool {
+    let first = state.map.locate(first);
+    let mut keys = transaction.steps.iter().flat_map(|step| step.keys());
+    keys.all(|key| {
+        let it = state.map.locate(key);
+        it.slot == first.slot && it.leaf == first.leaf
+    })
+}
+
+/// Answers SCRIPT, which is about the scripts of this node.
+pub(super) fn script(
+    core: &mut Core,
+    clients: &mut Clients,
+    id: ConnectionId,
+    command: &ScriptCommand<'_>,
+) -> Result<(), ErrorReply> {
+    if let ScriptCommand::Load(text) = command {
+        check(core, text)?;
+    }
+    let scripts = &core.shared.scripts;
+    clients.answer(id, |reply| {
+        match command {
+            ScriptCommand::Exists(args) => {
+                let names = args.from(2);
+                reply.array(names.len());
+                for name in names {
+                    let is_known = sha_text(name).is_some_and(|sha| scripts.find(&sha).is_some());
+                    reply.integer(i64::from(is_known));
+                }
+            }
+            ScriptCommand::Flush => {
+                scripts.flush();
+                reply.ok();
+            }
+            ScriptCommand::Help => help("script", reply),
+            ScriptCommand::Kill if scripts.kill() => reply.ok(),
+            ScriptCommand::Kill => {
+                return Err(ErrorReply::constant(
+                    "NOTBUSY No scripts in execution right now.",
+                ));
+            }
+            ScriptCommand::Load(text) => reply.bulk(&scripts.add(text).sha),
+        }
+        Ok(())
+    })
+}
+
+/// Refuses a text that is no script.
+fn check(core: &mut Core, text: &[u8]) -> Result<(), ErrorReply> {
+    Shebang::parse(text).map_err(ErrorReply::new)?;
+    let mut scripts = ScriptRun::without_keys(core);
+    let checked = scripts.check(text);
+    scripts.end(core);
+    checked
+}

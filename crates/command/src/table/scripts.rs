@@ -1,0 +1,123 @@
+//! Scripts in Lua.
+
+use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
+
+/// What is done to the keys of a script that may write; what Redis notes of it at the text, not at the name.
+const WRITTEN: KeySpec = KeySpec::counted(2, key_flag::RW | key_flag::ACCESS | key_flag::UPDATE);
+const WRITTEN_BY_TEXT: KeySpec =
+    WRITTEN.notes("We cannot tell how the keys will be used so we assume the worst, RW and UPDATE");
+
+/// And of one that may not.
+const READ: KeySpec = KeySpec::counted(2, key_flag::RO | key_flag::ACCESS);
+const READ_BY_TEXT: KeySpec =
+    READ.notes("We cannot tell how the keys will be used so we assume the worst, RO and ACCESS");
+
+/// A command of this family.
+const fn command(id: CommandId, name: &'static str, arity: i8, flags: u32) -> Spec {
+    Spec::new(id, name, arity, flags | flag::NOSCRIPT)
+        .of(CommandGroup::Scripting, category::SCRIPTING)
+}
+
+/// One that runs a script, which may write.
+const fn runs(id: CommandId, name: &'static str, keys: &'static [KeySpec]) -> Spec {
+    let flags = flag::STALE | flag::SKIP_MONITOR;
+    command(id, name, -3, flags).counted_keys(keys)
+}
+
+/// One that runs a script that only reads.
+const fn reads(id: CommandId, name: &'static str, keys: &'static [KeySpec]) -> Spec {
+    let flags = flag::STALE | flag::SKIP_MONITOR | flag::READONLY;
+    let mut spec = command(id, name, -3, flags).counted_keys(keys);
+    // As in Redis: what a script reads is checked command by command.
+    spec.categories &= !category::READ;
+    spec
+}
+
+const SCRIPT: Argument = Argument::string("script");
+const SHA1: Argument = Argument::string("sha1");
+const REST: [Argument; 3] = [
+    Argument::integer("numkeys"),
+    Argument::key("key", 0).optional().multiple(),
+    Argument::string("arg").optional().multiple(),
+];
+const OF_TEXT: &[Argument] = &[SCRIPT, REST[0], REST[1], REST[2]];
+const OF_SHA: &[Argument] = &[SHA1, REST[0], REST[1], REST[2]];
+
+const COST: &str = "That of the script";
+
+pub(super) const COMMANDS: &[Spec] = &[
+    runs(CommandId::Eval, "eval", &[WRITTEN_BY_TEXT])
+        .docs("Runs a script in Lua.", "2.6.0", COST)
+        .arguments(OF_TEXT),
+    reads(CommandId::EvalRo, "eval_ro", &[READ_BY_TEXT])
+        .docs("Runs a script in Lua that only reads.", "7.0.0", COST)
+        .arguments(OF_TEXT),
+    runs(CommandId::Evalsha, "evalsha", &[WRITTEN])
+        .docs(
+            "Runs a script that is known here by its SHA-1.",
+            "2.6.0",
+            COST,
+        )
+        .arguments(OF_SHA),
+    reads(CommandId::EvalshaRo, "evalsha_ro", &[READ])
+        .docs(
+            "Runs a script that only reads, known here by its SHA-1.",
+            "7.0.0",
+            COST,
+        )
+        .arguments(OF_SHA),
+    Spec::new(CommandId::Script, "script", -2, 0)
+        .of(CommandGroup::Scripting, 0)
+        .docs(
+            "Commands about the scripts that a node knows.",
+            "2.6.0",
+            "Depends on the subcommand",
+        )
+        .subcommands(&[
+            command(CommandId::ScriptExists, "script|exists", -3, 0)
+                .tips(&[
+                    "request_policy:all_shards",
+                    "response_policy:agg_logical_and",
+                ])
+                .docs(
+                    "Tells which of these SHA-1s are those of known scripts.",
+                    "2.6.0",
+                    "O(N) for N names",
+                )
+                .arguments(&[SHA1.multiple()]),
+            command(CommandId::ScriptFlush, "script|flush", -2, 0)
+                .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
+                .docs("Forgets all scripts.", "2.6.0", "O(N) for N scripts")
+                .arguments(&[Argument::one_of(
+                    "async",
+                    &[
+                        Argument::word("async", "ASYNC"),
+                        Argument::word("sync", "SYNC"),
+                    ],
+                )
+                .optional()]),
+            Spec::new(
+                CommandId::ScriptHelp,
+                "script|help",
+                2,
+                flag::LOADING | flag::STALE,
+            )
+            .of(CommandGroup::Scripting, category::SCRIPTING)
+            .docs("Lists the subcommands of SCRIPT.", "5.0.0", "O(1)"),
+            command(CommandId::ScriptKill, "script|kill", 2, flag::ALLOW_BUSY)
+                .tips(&["request_policy:all_shards", "response_policy:one_succeeded"])
+                .docs(
+                    "Ends the scripts that run on this node; nothing of them is executed.",
+                    "2.6.0",
+                    "O(1)",
+                ),
+            command(CommandId::ScriptLoad, "script|load", 3, flag::STALE)
+                .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
+                .docs(
+                    "Makes a script known here and returns its SHA-1.",
+                    "2.6.0",
+                    "O(N) for a text of N bytes",
+                )
+                .arguments(&[SCRIPT]),
+        ]),
+];

@@ -1,0 +1,339 @@
+-- The sandbox that scripts run in. Gets what is written in Rust, and returns the functions that run a script.
+--
+-- Scripts see `globals`: empty but for KEYS and ARGV, which are each script's own. Behind it stand the libraries, each
+-- behind a table of its own that cannot be changed. So nothing outlasts a script.
+local native = ...
+
+local error, getmetatable, ipairs, next, pairs = error, getmetatable, ipairs, next, pairs
+local pcall, rawget, rawset, rawequal, select = pcall, rawget, rawset, rawequal, select
+local setmetatable, tonumber, tostring, type, unpack, xpcall =
+  setmetatable, tonumber, tostring, type, unpack, xpcall
+local assert, loadstring = assert, loadstring
+local byte, sub, format, rep = string.byte, string.sub, string.format, string.rep
+local concat = table.concat
+local floor, min, max = math.floor, math.min, math.max
+local huge = math.huge
+local has_ended = native.has_ended
+
+local globals = {}
+local locked = setmetatable({}, { __mode = 'k' })
+local base = {}
+
+local function lock(of, missing)
+  local door = of == base and globals or {}
+  locked[door] = true
+  return setmetatable(door, {
+    __index = of,
+    __newindex = function() error('Attempt to modify a readonly table', 2) end,
+    __metatable = false,
+  })
+end
+
+-- An error of Rust: what it is to the script.
+local function raised_by(it)
+  if type(it) ~= 'userdata' then return it end
+  local raised = native.raised()
+  if raised == nil then return it end
+  return raised
+end
+
+-- Where the sandbox has called for a script says nothing to it.
+local function unplaced(it)
+  if type(it) ~= 'string' or sub(it, 1, 8) ~= 'prelude:' then return it end
+  local _, last = native.plain(it, ': ', 1)
+  return last and sub(it, last + 1) or it
+end
+
+-- A script that has to end cannot go on by catching that.
+local function passed(ok, raised)
+  if has_ended() then error('the script has to end', 0) end
+  raised = unplaced(raised_by(raised))
+  -- As in Redis: of the error of a command its text.
+  local text = type(raised) == 'table' and rawget(raised, 'err')
+  if type(text) == 'string' then raised = text end
+  return ok, raised
+end
+
+base._VERSION = _VERSION
+base._G = globals
+base.assert = assert
+base.error = error
+base.getmetatable = getmetatable
+base.ipairs = ipairs
+base.next = next
+base.pairs = pairs
+base.rawequal = rawequal
+base.rawget = rawget
+base.select = select
+base.setmetatable = setmetatable
+base.tonumber = tonumber
+base.tostring = tostring
+base.type = type
+base.unpack = unpack
+
+-- Lua's own `pcall` has room for some twenty results and a few more, and does not ask for it.
+local function kept(...) return { n = select('#', ...), ... } end
+
+function base.pcall(f, ...)
+  local results
+  local ok, raised = pcall(function(...) results = kept(f(...)) end, ...)
+  if ok then return true, unpack(results, 1, results.n) end
+  return passed(false, raised)
+end
+
+function base.xpcall(f, handler)
+  local results
+  local ok, raised = xpcall(function() results = kept(f()) end, function(raised)
+    -- No instruction is counted in a handler of what the counting has ended.
+    if has_ended() then return raised end
+    return handler(raised_by(raised))
+  end)
+  if ok then return true, unpack(results, 1, results.n) end
+  return passed(false, raised)
+end
+
+function base.rawset(of, key, value)
+  if locked[of] then error('Attempt to modify a readonly table', 2) end
+  return rawset(of, key, value)
+end
+
+function base.loadstring(text, name)
+  if type(text) == 'string' and byte(text, 1) == 27 then
+    return nil, 'bytecode is refused'
+  end
+  return loadstring(text, name)
+end
+
+function base.load(reader, name)
+  local pieces = {}
+  while true do
+    local piece = reader()
+    if piece == nil or piece == '' then break end
+    if type(piece) ~= 'string' then error('reader function must return a string', 2) end
+    pieces[#pieces + 1] = piece
+  end
+  return base.loadstring(concat(pieces), name or '=(load)')
+end
+
+function base.collectgarbage(what)
+  if what == nil or what == 'collect' or what == 'step' then return 0 end
+  if what == 'count' then return native.kilobytes() end
+  error('collectgarbage: a script may count alone', 2)
+end
+
+-- Strings: those of Lua, and in place of those with patterns some whose time is bounded.
+local strings = {}
+for _, name in ipairs {
+  'byte', 'char', 'format', 'len', 'lower', 'rep', 'reverse', 'sub', 'upper',
+} do
+  strings[name] = string[name]
+end
+
+local scan, plain, is_plain, replace = native.scan, native.plain, native.is_plain, native.replace
+
+local function as_text(it, at, name)
+  local kind = type(it)
+  if kind == 'string' then return it end
+  if kind == 'number' then return tostring(it) end
+  local got = it == nil and 'no value' or kind
+  error(format("bad argument #%d to '%s' (string expected, got %s)", at, name, got), 3)
+end
+
+local function start_of(init, len)
+  init = init or 1
+  if init < 0 then init = max(len + init + 1, 1) elseif init == 0 then init = 1 end
+  return min(init, len + 1)
+end
+
+local function found(from, to, ...)
+  if from == nil then return nil end
+  return from, to - 1, ...
+end
+
+function strings.find(text, pattern, init, is_exact)
+  text = as_text(text, 1, 'find')
+  pattern = as_text(pattern, 2, 'find')
+  local at = start_of(init, #text)
+  if is_exact or is_plain(pattern) then
+    local from, to = plain(text, pattern, at)
+    if from == nil then return nil end
+    return from, to
+  end
+  return found(scan(text, pattern, at))
+end
+
+local function matched(text, from, to, ...)
+  if from == nil then return nil end
+  if select('#', ...) == 0 then return sub(text, from, to - 1) end
+  return ...
+end
+
+function strings.match(text, pattern, init)
+  text = as_text(text, 1, 'match')
+  pattern = as_text(pattern, 2, 'match')
+  return matched(text, scan(text, pattern, start_of(init, #text)))
+end
+
+function strings.gmatch(text, pattern)
+  text = as_text(text, 1, 'gmatch')
+  pattern = as_text(pattern, 2, 'gmatch')
+  -- In a pattern of gmatch it stands for itself.
+  if byte(pattern, 1) == 94 then pattern = '%' .. pattern end
+  local at = 1
+  local function step(from, to, ...)
+    if from == nil then
+      at = #text + 2
+      return nil
+    end
+    at = to > from and to or to + 1
+    return matched(text, from, to, ...)
+  end
+  return function()
+    if at > #text + 1 then return nil end
+    return step(scan(text, pattern, at))
+  end
+end
+
+local function replaced_by(text, by, from, to, ...)
+  local whole = sub(text, from, to - 1)
+  local key = select('#', ...) == 0 and whole or (...)
+  local value
+  if type(by) == 'table' then
+    value = by[key]
+  elseif select('#', ...) == 0 then
+    value = by(whole)
+  else
+    value = by(...)
+  end
+  if not value then return whole end
+  local kind = type(value)
+  if kind ~= 'string' and kind ~= 'number' then
+    error(format('invalid replacement value (a %s)', kind), 4)
+  end
+  return value
+end
+
+local function replace_each(text, pattern, by, most)
+  local pieces, count, at = {}, 0, 1
+  local is_anchored = byte(pattern, 1) == 94
+  local function step(from, to, ...)
+    if from == nil then return false end
+    count = count + 1
+    pieces[#pieces + 1] = sub(text, at, from - 1)
+    pieces[#pieces + 1] = replaced_by(text, by, from, to, ...)
+    at = to
+    if to == from then
+      pieces[#pieces + 1] = sub(text, from, from)
+      at = from + 1
+    end
+    return not is_anchored and at <= #text + 1
+  end
+  while count < most and step(scan(text, pattern, at)) do end
+  pieces[#pieces + 1] = sub(text, at)
+  return concat(pieces), count
+end
+
+function strings.gsub(text, pattern, by, most)
+  text = as_text(text, 1, 'gsub')
+  pattern = as_text(pattern, 2, 'gsub')
+  local kind = type(by)
+  if most == nil then most = #text + 1 end
+  most = max(0, floor(most))
+  if kind == 'string' or kind == 'number' then
+    return replace(text, pattern, tostring(by), most)
+  end
+  if kind ~= 'table' and kind ~= 'function' then
+    error("bad argument #3 to 'gsub' (string/function/table expected)", 2)
+  end
+  return replace_each(text, pattern, by, most)
+end
+
+base.string = lock(strings)
+local of_strings = getmetatable('')
+of_strings.__index = base.string
+of_strings.__metatable = false
+
+base.table = lock(table)
+
+-- Numbers from a fixed seed.
+local maths = {}
+for name, it in pairs(math) do maths[name] = it end
+function maths.random(low, high)
+  local drawn = native.random()
+  if low == nil then return drawn end
+  if high == nil then low, high = 1, low end
+  if low > high then error("bad argument #1 to 'random' (interval is empty)", 2) end
+  return floor(drawn * (high - low + 1)) + low
+end
+function maths.randomseed(seed) native.seed(seed) end
+base.math = lock(maths)
+
+base.bit = lock(native.bit)
+base.cjson = lock(native.cjson)
+base.cmsgpack = lock(native.cmsgpack)
+base.struct = lock(native.struct)
+
+-- Redis.
+local redis = {}
+
+-- In Rust, so that `return redis.call(...)`, which leaves no trace of a caller in Lua, leaves one.
+redis.call, redis.pcall = native.call, native.pcall
+
+function redis.error_reply(text)
+  if type(text) ~= 'string' then
+    return { err = 'ERR wrong number or type of arguments' }
+  end
+  if byte(text, 1) == 45 then text = sub(text, 2) end
+  local space = plain(text, ' ', 1)
+  if not space then return { err = 'ERR ' .. text } end
+  return { err = text }
+end
+
+function redis.status_reply(text)
+  if type(text) ~= 'string' then
+    return { err = 'ERR wrong number or type of arguments' }
+  end
+  return { ok = text }
+end
+
+redis.sha1hex, redis.log, redis.setresp = native.sha1hex, native.log, native.setresp
+
+-- Effects are replicated, and nothing else is: there is nothing to choose.
+function redis.replicate_commands() return true end
+function redis.set_repl() end
+function redis.breakpoint() return false end
+function redis.debug() end
+
+redis.LOG_DEBUG, redis.LOG_VERBOSE, redis.LOG_NOTICE, redis.LOG_WARNING = 0, 1, 2, 3
+redis.REPL_NONE, redis.REPL_AOF, redis.REPL_SLAVE, redis.REPL_REPLICA, redis.REPL_ALL = 0, 1, 2, 2, 3
+redis.REDIS_VERSION, redis.REDIS_VERSION_NUM = native.VERSION, native.VERSION_NUMBER
+base.redis = lock(redis)
+base.server = base.redis
+
+setmetatable(base, {
+  __index = function(_, name)
+    error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+  end,
+})
+lock(base)
+
+-- What is told of an error, and where the script was.
+local function explain(raised)
+  if has_ended() then return raised end
+  local line = native.line()
+  raised = raised_by(raised)
+  if type(raised) ~= 'table' then raised = { err = 'ERR ' .. tostring(raised) } end
+  if rawget(raised, 'err') == nil then raised = { err = 'ERR unknown error' } end
+  return { err = tostring(rawget(raised, 'err')), line = line }
+end
+
+local function run(chunk, keys, arguments)
+  rawset(globals, 'KEYS', keys)
+  rawset(globals, 'ARGV', arguments)
+  local ok, result = xpcall(chunk, explain)
+  rawset(globals, 'KEYS', nil)
+  rawset(globals, 'ARGV', nil)
+  return ok, result
+end
+
+return run, globals
