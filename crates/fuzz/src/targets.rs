@@ -14,6 +14,7 @@ mod node_message;
 mod record_decode;
 mod reply_decode;
 mod resp_decode;
+mod script;
 mod segment_scan;
 mod stream_frame;
 
@@ -53,6 +54,7 @@ targets! {
     record_decode,
     reply_decode,
     resp_decode,
+    script,
     segment_scan,
     stream_frame,
 }
