@@ -94,6 +94,7 @@ pub(crate) fn survives_a_kill_under_tls_as_a_user(mut workload: Command) {
         "+@read",
         "+@write",
         "+@connection",
+        "+@scripting",
         "+cluster",
         "+info",
         "resettables",
