@@ -26,6 +26,10 @@ pub struct Wait {
     pub called: Nanos,
     /// Until when.
     pub returned: Nanos,
+    /// Attempts that failed.
+    pub failed: u32,
+    /// What the last one of them was told.
+    pub told: String,
 }
 
 impl Wait {
@@ -157,6 +161,8 @@ mod recording_test {
             key: key.as_bytes().into(),
             called,
             returned,
+            failed: 0,
+            told: String::new(),
         }
     }
 

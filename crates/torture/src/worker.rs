@@ -24,6 +24,8 @@ pub(crate) struct Worker {
     /// Writes so far: every value that is written is a new one.
     writes: u64,
     recording: Recording,
+    /// What the last attempt was told that failed.
+    told: String,
 }
 
 /// What a key is used for, so that most operations make sense on what they find.
@@ -57,6 +59,7 @@ impl Worker {
             dice: 0x9e37_79b9_7f4a_7c15 ^ u64::from(number),
             writes: 0,
             recording: Recording::default(),
+            told: String::new(),
         }
     }
 
@@ -71,6 +74,8 @@ impl Worker {
                 Kind::Write
             };
             let called = self.common.now();
+            let mut failed = 0;
+            self.told.clear();
             // One wait, however often it has to be tried: that is what a caller waits.
             loop {
                 let outcome = self.execute(&key, &action).await;
@@ -82,10 +87,13 @@ impl Worker {
                         key: Arc::clone(&key),
                         called,
                         returned,
+                        failed,
+                        told: std::mem::take(&mut self.told),
                     });
                     self.common.done[kind as usize].fetch_add(1, Ordering::Relaxed);
                     break;
                 }
+                failed += 1;
                 if self.common.is_over.load(Ordering::Relaxed) {
                     break;
                 }
@@ -159,7 +167,11 @@ impl Worker {
 
     async fn execute(&mut self, key: &Bytes, action: &Action) -> Outcome {
         let called = self.common.now();
-        let outcome = match self.call(key, action).await {
+        let replied = self.call(key, action).await;
+        if let Err(error) = &replied {
+            self.told = error.to_string();
+        }
+        let outcome = match replied {
             Ok(outcome) => outcome,
             // A read that failed tells nothing, and changed nothing.
             Err(_) if action.is_read() => Outcome::Refused,

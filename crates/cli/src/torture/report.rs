@@ -106,11 +106,15 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Milliseconds, and how many after the failure began it did.
+/// Milliseconds, and how many after the failure began it did; then what was told to who was refused.
 impl fmt::Display for Longest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (took, begun) = (self.took.as_millis(), self.begun.as_millis());
-        f.pad(&format!("{took} ms from {begun}"))
+        write!(f, "{took} ms from {begun}")?;
+        match self.failed {
+            0 => Ok(()),
+            failed => write!(f, "; {failed} attempts failed, the last: {}", self.told),
+        }
     }
 }
 
@@ -242,9 +246,9 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
             out,
             "<tr><td>{}</td><td>{node}</td><td>{operations}</td><td>{}</td><td>{}</td><td>{}</td><td>{} ms</td></tr>",
             round.kind.title(),
-            round.write_wait,
-            round.read_wait,
-            round.quiet_read_wait,
+            escaped(&round.write_wait.to_string()),
+            escaped(&round.read_wait.to_string()),
+            escaped(&round.quiet_read_wait.to_string()),
             round.whole_after.as_millis()
         );
     }

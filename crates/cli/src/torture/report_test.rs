@@ -19,9 +19,12 @@ fn plan() -> Plan {
 }
 
 fn longest(wait_ms: u64) -> Longest {
+    let is_long = wait_ms >= 700;
     Longest {
         took: Duration::from_millis(wait_ms),
         begun: Duration::from_millis(7),
+        failed: if is_long { 3 } else { 0 },
+        told: "BUSY <brick>".to_owned(),
     }
 }
 
@@ -73,7 +76,7 @@ fn page_shows_median_and_worst_of_each_kind_and_how_to_repeat_it() {
     assert!(page.contains(
         "brickyard torture --seed 9 --rounds 4 --nodes 3 --bricks 1 --replicas 2 --durability log --only kill,cut-to"
     ));
-    assert!(page.contains("<td>700 ms from 7</td><td>350 ms from 7</td><td>70 ms from 7</td>"));
+    assert!(page.contains("<td>700 ms from 7; 3 attempts failed, the last: BUSY &lt;brick&gt;</td><td>350 ms from 7</td><td>70 ms from 7</td>"));
     assert!(page.contains("<svg") && page.ends_with("</html>\n"));
     let (samples, marks) = timeline(&result);
     assert!(samples.len() <= POINTS && marks.len() == 4);

@@ -53,11 +53,14 @@ pub(super) struct Round {
 }
 
 /// The longest wait of a kind.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Longest {
     pub(super) took: Duration,
     /// When it began, since the failure did: what is only being found out, and what comes back, hold up others.
     pub(super) begun: Duration,
+    /// Its attempts that failed, and what the last of them was told.
+    pub(super) failed: u32,
+    pub(super) told: String,
 }
 
 impl Longest {
@@ -65,6 +68,8 @@ impl Longest {
         wait.map_or_else(Self::default, |wait| Self {
             took: Duration::from_nanos(wait.took()),
             begun: Duration::from_nanos(wait.called.saturating_sub(failure)),
+            failed: wait.failed,
+            told: wait.told.clone(),
         })
     }
 }

@@ -54,6 +54,8 @@ const fn never(said: &'static str) -> Expected {
 impl Expected {
     pub(super) const fn of(kind: Kind, port: Port) -> Self {
         match kind {
+            // The words are whole after 25 seconds, and HTTP gives more.
+            Kind::SlowHello if matches!(port, Port::Http) => in_time("TLS's answer"),
             Kind::Silent | Kind::HalfHello | Kind::SlowHello => match port {
                 // A session that is given up takes its leave.
                 Port::Node | Port::Brick => in_time("alert close_notify"),
