@@ -444,3 +444,28 @@ fn scripts_of_other_bricks_run_turn_after_turn() {
     }
     assert_eq!(node.call(client, &format!("EXISTS {key}")), ":0");
 }
+
+#[test]
+fn a_command_of_a_transaction_reads_no_more_than_one_that_comes_alone() {
+    let (mut node, client) = node(1);
+    let settings = &node.bricks[0].core.shared.settings;
+    settings.output_bytes_max.store(2 << 20, Ordering::Relaxed);
+    node.call(client, "SETRANGE k 900000 x");
+    let keys = ["k"; 10].join(" ");
+    let alone = node.call(client, &format!("MGET {keys}"));
+    assert!(alone.starts_with("-ERR"), "{alone}");
+    let queued = node.call(
+        client,
+        &format!("MULTI\nSTRLEN k\nMGET {keys}\nSTRLEN k\nEXEC"),
+    );
+    assert!(queued.contains(&alone), "{queued}");
+    let read = format!("EVAL \"return redis.call('mget', unpack(KEYS))\" 10 {keys}");
+    let scripted = node.call(client, &read);
+    assert!(scripted.starts_with(&alone), "{scripted}");
+    // What it reads one after the other counts one by one.
+    let each = "local n = 0 for i = 1, 10 do n = n + #redis.call('get', KEYS[1]) end return n";
+    assert_eq!(
+        node.call(client, &format!("EVAL \"{each}\" 1 k")),
+        ":9000010"
+    );
+}

@@ -9,7 +9,7 @@
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, SCRIPT), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
-//! `cluster`, `config`, `info`, `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
+//! `cluster`, `config`, `info`, `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
 mod account_rules;
 mod acl;
@@ -26,6 +26,7 @@ mod inspect;
 mod listing;
 mod login;
 mod lookup;
+mod memory;
 pub(crate) mod next;
 mod nodes;
 mod ranked;
@@ -158,15 +159,18 @@ impl Brick {
             Id::Save | Id::Bgsave | Id::Lastsave | Id::Shutdown => {
                 return save::save(core, clients, id, spec, args);
             }
-            Id::Info => {
+            Id::Role => clients.reply(id, memory::role),
+            _ if spec.id == Id::Info || spec.name.starts_with("memory") => {
                 publish(core);
                 let info = info::Info {
                     core,
                     port,
                     ops_per_second: upkeep.ops_per_second(),
                 };
-                let text = info.render(args);
-                clients.reply(id, |reply| reply.verbatim("txt", text.as_bytes()));
+                clients.reply(id, |reply| match spec.id {
+                    Id::Info => reply.verbatim("txt", info.render(args).as_bytes()),
+                    _ => memory::memory(&info, spec.id, reply),
+                });
             }
             _ if spec.name.starts_with("acl") => {
                 return acl::acl(core, clients, &mut meter.acl_log, id, spec, args);

@@ -96,6 +96,8 @@ struct Reads {
     misses: u64,
     /// Bytes of values.
     bytes: usize,
+    /// What they were when the command of a transaction began that only reads: what it reads is bounded as if it came alone.
+    bounded_from: Option<usize>,
 }
 
 /// How a command went.
@@ -283,7 +285,14 @@ impl<'a> View<'a> {
     #[cold]
     fn reads_too_much(&self) -> bool {
         let max = Settings::load(&self.settings().output_bytes_max);
-        self.context.reads_only && self.reads.bytes as u64 > max
+        let from = self.reads.bounded_from;
+        let from = from.or(self.context.reads_only.then_some(0));
+        from.is_some_and(|from| (self.reads.bytes - from) as u64 > max)
+    }
+
+    /// A command of a transaction begins.
+    pub(crate) fn begin_command(&mut self, only_reads: bool) {
+        self.reads.bounded_from = only_reads.then_some(self.reads.bytes);
     }
 
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.

@@ -2,10 +2,12 @@
 //!
 //! In:  an allowance; instructions and steps that were taken. Out: whether the script has to end.
 //!
-//! Invariant: whatever a script does, it is asked here again after some ten microseconds, or after one copy of all memory that it may have.
+//! Invariant: whatever a script does, it is asked here again within some hundred instructions, and within every function of a library that may take
+//! long. An instruction takes no longer than one copy of all memory that a script may have.
 
 use crate::random::Random;
 use mlua::VmState;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -26,7 +28,7 @@ impl Default for Allowance {
         Self {
             instructions_max: 50_000_000,
             time_max: Some(Duration::from_millis(200)),
-            memory_max: 64 << 20,
+            memory_max: MEMORY_MAX,
         }
     }
 }
@@ -61,10 +63,69 @@ impl Switch {
 }
 
 /// How often it is looked whether a script has to end. Between two looks it may copy a string of the most memory that often.
-pub(crate) const INSTRUCTIONS_A_LOOK: u32 = 200;
+pub(crate) const INSTRUCTIONS_A_LOOK: u32 = 100;
 
 /// The same for steps of a pattern: some ten microseconds.
 const STEPS_A_LOOK: u64 = 2_000;
+
+/// Bytes of Lua's memory. Half of it for two copies of a value; more would make an instruction long that copies it.
+const MEMORY_MAX: usize = 32 << 20;
+
+/// Most bytes that are made at a time of a script's values outside of Lua's memory. A few bytes of a script can ask for very many.
+const MADE_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes that count for a step.
+const BYTES_A_STEP: usize = 64;
+
+pub(crate) const NOT_ENOUGH_MEMORY: &str = "not enough memory";
+
+/// Counts what a function in Rust makes or reads, piece by piece.
+pub(crate) struct Meter<'b> {
+    budget: &'b Budget,
+    steps: Cell<u64>,
+    bytes: Cell<usize>,
+}
+
+impl<'b> Meter<'b> {
+    pub(crate) const fn new(budget: &'b Budget) -> Self {
+        Self {
+            budget,
+            steps: Cell::new(0),
+            bytes: Cell::new(0),
+        }
+    }
+
+    /// A piece of so many bytes.
+    pub(crate) fn take(&self, bytes: usize) -> mlua::Result<()> {
+        let made = self.bytes.get().saturating_add(bytes);
+        if made > MADE_BYTES_MAX {
+            return Err(mlua::Error::runtime(NOT_ENOUGH_MEMORY));
+        }
+        self.bytes.set(made);
+        self.spend(bytes)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.budget.has_ended.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn end(&self) -> mlua::Error {
+        self.budget.end()
+    }
+
+    /// Work on so many bytes, of which nothing is made.
+    pub(crate) fn spend(&self, bytes: usize) -> mlua::Result<()> {
+        let wanted = 1 + (bytes / BYTES_A_STEP) as u64;
+        while self.steps.get() < wanted {
+            match self.budget.more_steps() {
+                0 => return Err(self.budget.end()),
+                more => self.steps.set(self.steps.get() + more),
+            }
+        }
+        self.steps.set(self.steps.get() - wanted);
+        Ok(())
+    }
+}
 
 /// What the present script may still take.
 #[derive(Debug)]

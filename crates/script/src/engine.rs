@@ -1,6 +1,6 @@
 //! One Lua, its bounds, and the way of a script through it.
 
-use crate::budget::{Allowance, Budget, INSTRUCTIONS_A_LOOK, Switch};
+use crate::budget::{Allowance, Budget, INSTRUCTIONS_A_LOOK, Meter, Switch};
 use crate::raise::{line, raise, refuse, take_raised};
 use crate::values::{to_lua, to_reply};
 use crate::{bits, json, msgpack, pack, strings};
@@ -62,6 +62,11 @@ pub fn sha1_hex(body: &[u8]) -> ShaText {
     }
     text
 }
+
+const TOO_LONG: &str = "the script took too long and was ended; nothing of it was executed.";
+
+/// Longest text of a script: it is compiled in one go.
+const TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// Scripts that are kept compiled.
 const COMPILED_MAX: usize = 500;
@@ -151,9 +156,28 @@ impl Engine {
         let _left = self.lua.gc_collect();
     }
 
+    /// Lua collects what is not used by the amount of what is, and knows of no bound: what one script has left would be lacking for the next.
+    fn make_room(&mut self) {
+        let most = self.memory_max / 4;
+        if self.lua.used_memory() <= most {
+            return;
+        }
+        let _left = self.lua.gc_collect();
+        if self.lua.used_memory() > most {
+            self.forget();
+        }
+    }
+
     fn compile(&mut self, body: &[u8], sha: &ShaText) -> Result<Function, Value> {
         if let Some(compiled) = self.compiled.get(sha) {
             return Ok(compiled.clone());
+        }
+        if body.len() > TEXT_BYTES_MAX {
+            let text = format!(
+                "ERR the script is {} bytes long and the longest is {TEXT_BYTES_MAX}; give it data as arguments",
+                body.len()
+            );
+            return Err(Value::Error(text.into_bytes()));
         }
         // The first line may say what the script needs (`#!lua flags=...`); lines keep their numbers.
         let text = match body.starts_with(b"#!") {
@@ -189,6 +213,7 @@ impl Engine {
 
     /// Runs a script within what is left of what [`Self::allow`] has granted.
     pub fn run(&mut self, script: &Script<'_>, host: &mut dyn CommandHost) -> ScriptEnd {
+        self.make_room();
         let sha = script.sha;
         let compiled = match self.compile(script.body, sha) {
             Ok(compiled) => compiled,
@@ -217,15 +242,19 @@ impl Engine {
             if is_killed {
                 return over("Script killed by user with SCRIPT KILL; nothing of it was executed.");
             }
-            return over("the script took too long and was ended; nothing of it was executed.");
+            return over(TOO_LONG);
         }
         match ran {
             Ok((true, result)) => {
                 let is_resp3 = self.budget.is_resp3.load(Ordering::Relaxed);
-                let reply = to_reply(&result, is_resp3);
-                ScriptEnd::Replied(reply.unwrap_or_else(|error| {
-                    Value::Error(format!("ERR {}", first_line(&error.to_string())).into_bytes())
-                }))
+                match to_reply(&result, is_resp3, &Meter::new(&self.budget)) {
+                    Ok(reply) => ScriptEnd::Replied(reply),
+                    Err(_) if self.budget.has_ended.load(Ordering::Relaxed) => over(TOO_LONG),
+                    Err(error) => over(&format!(
+                        "{}; nothing of it was executed.",
+                        first_line(&error.to_string())
+                    )),
+                }
             }
             Ok((false, LuaValue::Table(raised))) => ScriptEnd::Replied(described(&raised, sha)),
             Ok((false, other)) => {
@@ -262,7 +291,7 @@ impl Engine {
             let call =
                 scope.create_function_mut(|lua, (is_raised, called): (bool, MultiValue)| {
                     let is_resp3 = budget.is_resp3.load(Ordering::Relaxed);
-                    let reply = match words(&called, number_text)? {
+                    let reply = match words(&called, number_text, &Meter::new(budget))? {
                         Ok(words) => {
                             let words: Vec<&[u8]> = words.iter().map(|it| &it[..]).collect();
                             let protocol = if is_resp3 {
@@ -319,6 +348,16 @@ fn natives(lua: &Lua, budget: &Arc<Budget>, short_number: &Function) -> mlua::Re
         native.set(name, lua.create_function(call)?)?;
     }
     native.set("raised", lua.create_function(|lua, ()| take_raised(lua))?)?;
+    let shared = Arc::clone(budget);
+    let charge = move |_: &Lua, bytes: usize| Meter::new(&shared).spend(bytes);
+    native.set("charge", lua.create_function(charge)?)?;
+    let shared = Arc::clone(budget);
+    let repeat = move |lua: &Lua, (text, count): (LuaString, f64)| {
+        let (text, count) = (text.as_bytes(), count.max(0.0) as usize);
+        Meter::new(&shared).take(text.len().saturating_mul(count))?;
+        lua.create_string(text.repeat(count))
+    };
+    native.set("repeat_text", lua.create_function(repeat)?)?;
     native.set("line", lua.create_function(|lua, ()| Ok(line(lua)))?)?;
     let shared = Arc::clone(budget);
     let draw = move |_: &Lua, ()| Ok(shared.random.draw());
@@ -345,9 +384,9 @@ fn natives(lua: &Lua, budget: &Arc<Budget>, short_number: &Function) -> mlua::Re
     native.set("log", lua.create_function(log)?)?;
     strings::install(lua, &native, budget)?;
     bits::install(lua, &native)?;
-    json::install(lua, &native, short_number)?;
-    msgpack::install(lua, &native)?;
-    pack::install(lua, &native)?;
+    json::install(lua, &native, short_number, budget)?;
+    msgpack::install(lua, &native, budget)?;
+    pack::install(lua, &native, budget)?;
     Ok(native)
 }
 
@@ -390,7 +429,11 @@ fn texts(lua: &Lua, texts: &[&[u8]]) -> mlua::Result<Table> {
 }
 
 /// A command's arguments, as the script gave them; the error that it gets if they are none.
-fn words(called: &MultiValue, number_text: &Function) -> mlua::Result<Result<Vec<Vec<u8>>, Value>> {
+fn words(
+    called: &MultiValue,
+    number_text: &Function,
+    meter: &Meter<'_>,
+) -> mlua::Result<Result<Vec<Vec<u8>>, Value>> {
     let refused = |text: &str| Ok(Err(Value::Error(text.as_bytes().to_vec())));
     if called.is_empty() {
         return refused("ERR Please specify at least one argument for this redis lib call");
@@ -398,7 +441,10 @@ fn words(called: &MultiValue, number_text: &Function) -> mlua::Result<Result<Vec
     let mut words = Vec::with_capacity(called.len());
     for value in called {
         words.push(match value {
-            LuaValue::String(text) => text.as_bytes().to_vec(),
+            LuaValue::String(text) => {
+                meter.take(text.as_bytes().len())?;
+                text.as_bytes().to_vec()
+            }
             LuaValue::Integer(number) => number.to_string().into_bytes(),
             LuaValue::Number(number) if number.fract() == 0.0 && number.abs() < 9e18 => {
                 (*number as i64).to_string().into_bytes()

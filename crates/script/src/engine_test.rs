@@ -227,6 +227,16 @@ fn a_script_ends_within_its_bounds() {
         "local s = 'x' while true do s = s .. s end",
         "return ('x'):rep(1e9)",
         "while true do pcall(string.rep, 'x', 1e9) end",
+        "local t = {} for i = 1, 60 do t = {t, t} end return t",
+        "local t = {} for i = 1, 60 do t = {t, t} end return cjson.encode(t)",
+        "local t = {} for i = 1, 12 do t = {t, t, t, t, t, t, t, t} end return cmsgpack.pack(t)",
+        "local s, t = ('x'):rep(1e6), {} for i = 1, 1000 do t[i] = s end return t",
+        "local s, t = ('x'):rep(1e6), {} for i = 1, 1000 do t[i] = s end return cjson.encode(t)",
+        "local s, t = ('x'):rep(1e6), {} for i = 1, 1000 do t[i] = s end return cmsgpack.pack(unpack(t))",
+        "local s, t = ('x'):rep(1e6), {} for i = 1, 1000 do t[i] = s end return struct.pack(('s'):rep(1000), unpack(t))",
+        "local s, t = ('x'):rep(1e6), {} for i = 1, 1000 do t[i] = s end return redis.call('MGET', unpack(t))",
+        "local t = {} for i = 1, 1e4 do t[i] = i end while true do table.insert(t, 1, 0) end",
+        "local s = ('x'):rep(1e6) while true do s = s:upper() end",
     ] {
         match run(&mut engine, endless) {
             ScriptEnd::Ended(Value::Error(line)) => {
@@ -260,6 +270,49 @@ fn a_script_ends_within_its_bounds() {
         "while true do local s = ('x'):rep(1e6) end",
     );
     assert!(matches!(ended, ScriptEnd::Ended(_)), "{ended:?}");
+}
+
+#[test]
+fn what_a_script_has_left_is_not_lacking_for_the_next() {
+    let mut engine = engine();
+    let large = "local t = {} for i = 1, 4e4 do t[i] = 'text ' .. i end return #t";
+    for time in 0..20 {
+        assert_eq!(
+            run(&mut engine, large),
+            ScriptEnd::Replied(Value::Integer(40_000)),
+            "the {time}th"
+        );
+        // Each is another text, which is kept compiled.
+        let longer = format!("local x = '{}' return {time}", "y".repeat(200_000));
+        assert_eq!(
+            run(&mut engine, &longer),
+            ScriptEnd::Replied(Value::Integer(time))
+        );
+    }
+    let too_long = run(&mut engine, &" ".repeat(TEXT_BYTES_MAX + 1));
+    assert!(matches!(too_long, ScriptEnd::Replied(Value::Error(_))));
+}
+
+#[test]
+fn tables_are_sorted_as_lua_sorts_them() {
+    let sorted = "local t = {} for i = 1, 1000 do t[i] = (i * 7919) % 1009 end table.sort(t) \
+                  for i = 2, 1000 do if t[i - 1] > t[i] then return i end end return 'sorted'";
+    assert_eq!(reply(sorted), bulk("sorted"));
+    let down = "local t = {3, 1, 2} table.sort(t, function(a, b) return a > b end) return table.concat(t, ',')";
+    assert_eq!(reply(down), bulk("3,2,1"));
+    assert_eq!(
+        reply("local t = {'b', 'a'} table.sort(t) return t[1]"),
+        bulk("a")
+    );
+    assert!(error_of("table.sort({1, 'a'})").starts_with("ERR attempt to compare"));
+    assert!(
+        error_of("table.sort(1)")
+            .contains("bad argument #1 to 'sort' (table expected, got number)")
+    );
+    assert_eq!(
+        reply("return ('ab'):rep(3) .. ('x'):rep(0) .. #('x'):rep(5000)"),
+        bulk("ababab5000")
+    );
 }
 
 #[test]

@@ -3,16 +3,26 @@
 //! Whole numbers become integers of the fewest bytes, others floats of four bytes where these say the same; a table whose keys are
 //! 1, 2, 3 and so on becomes an array, any other one a map. What is nested deeper than [`DEPTH_MAX`] becomes nil.
 
+use crate::budget::{Budget, Meter};
 use crate::raise::fail;
 use mlua::{IntoLuaMulti, Lua, LuaString, MultiValue, Result, Table, Value, Variadic};
 use rmp::{Marker, encode};
+use std::sync::Arc;
+
+/// Most bytes of a number.
+const NUMBER_BYTES: usize = 9;
+
+/// Most values that a function returns: Lua has room for 8,000 on its stack.
+const VALUES_MAX: usize = 7_000;
 
 /// How deep tables may be nested, in what is packed and in what is unpacked.
 const DEPTH_MAX: usize = 16;
 
-pub(crate) fn install(lua: &Lua, native: &Table) -> Result<()> {
+pub(crate) fn install(lua: &Lua, native: &Table, budget: &Arc<Budget>) -> Result<()> {
     let table = lua.create_table()?;
-    let pack = lua.create_function(|lua, values: Variadic<Value>| {
+    let shared = Arc::clone(budget);
+    let pack = lua.create_function(move |lua, values: Variadic<Value>| {
+        let meter = Meter::new(&shared);
         if values.is_empty() {
             return fail(
                 lua,
@@ -21,28 +31,40 @@ pub(crate) fn install(lua: &Lua, native: &Table) -> Result<()> {
         }
         let mut out = Vec::new();
         for value in values.iter() {
-            pack(&mut out, value, 0)?;
+            pack(&mut out, value, 0, &meter)?;
         }
         lua.create_string(out)?.into_lua_multi(lua)
     })?;
     table.set("pack", pack)?;
-    let unpack = lua.create_function(|lua, text: LuaString| {
-        unpack(lua, &text.as_bytes(), usize::MAX, 0).map(|(values, _)| values)
+    let shared = Arc::clone(budget);
+    let unpack = lua.create_function(move |lua, text: LuaString| {
+        let meter = Meter::new(&shared);
+        unpack(lua, &text.as_bytes(), usize::MAX, 0, &meter).map(|(values, _)| values)
     })?;
     table.set("unpack", unpack)?;
-    let unpack_limit =
-        lua.create_function(|lua, (text, limit, from): (LuaString, i64, Option<i64>)| {
-            some(lua, &text, limit, from)
-        })?;
+    let shared = Arc::clone(budget);
+    let unpack_limit = lua.create_function(
+        move |lua, (text, limit, from): (LuaString, i64, Option<i64>)| {
+            some(lua, &text, limit, from, &Meter::new(&shared))
+        },
+    )?;
     table.set("unpack_limit", unpack_limit)?;
-    let unpack_one = lua
-        .create_function(|lua, (text, from): (LuaString, Option<i64>)| some(lua, &text, 1, from))?;
+    let shared = Arc::clone(budget);
+    let unpack_one = lua.create_function(move |lua, (text, from): (LuaString, Option<i64>)| {
+        some(lua, &text, 1, from, &Meter::new(&shared))
+    })?;
     table.set("unpack_one", unpack_one)?;
     native.set("cmsgpack", table)
 }
 
 /// So many values from a position on, behind the position of the next one, or -1.
-fn some(lua: &Lua, text: &LuaString, limit: i64, from: Option<i64>) -> Result<MultiValue> {
+fn some(
+    lua: &Lua,
+    text: &LuaString,
+    limit: i64,
+    from: Option<i64>,
+    meter: &Meter<'_>,
+) -> Result<MultiValue> {
     let text = text.as_bytes();
     let from = from.unwrap_or(0);
     let (Ok(most), Ok(start)) = (usize::try_from(limit), usize::try_from(from)) else {
@@ -59,14 +81,15 @@ fn some(lua: &Lua, text: &LuaString, limit: i64, from: Option<i64>) -> Result<Mu
         );
     }
     let most = if most == 0 { usize::MAX } else { most };
-    let (values, at) = unpack(lua, &text, most, start)?;
+    let (values, at) = unpack(lua, &text, most, start, meter)?;
     let next = if at < text.len() { at as i64 } else { -1 };
     let mut all = vec![Value::Integer(next)];
     all.extend(values);
     Ok(all.into_iter().collect())
 }
 
-fn pack(out: &mut Vec<u8>, value: &Value, depth: usize) -> Result<()> {
+fn pack(out: &mut Vec<u8>, value: &Value, depth: usize, meter: &Meter<'_>) -> Result<()> {
+    meter.take(NUMBER_BYTES)?;
     match value {
         Value::Boolean(it) => put(encode::write_bool(out, *it)),
         Value::Integer(number) => put(encode::write_sint(out, *number).map(|_| ())),
@@ -83,11 +106,12 @@ fn pack(out: &mut Vec<u8>, value: &Value, depth: usize) -> Result<()> {
         Value::Number(number) => put(encode::write_f64(out, *number)),
         Value::String(text) => {
             let bytes = text.as_bytes();
+            meter.take(bytes.len())?;
             put(encode::write_str_len(out, bytes.len() as u32).map(|_| ()))?;
             out.extend_from_slice(&bytes);
             Ok(())
         }
-        Value::Table(table) if depth < DEPTH_MAX => pack_table(out, table, depth + 1),
+        Value::Table(table) if depth < DEPTH_MAX => pack_table(out, table, depth + 1, meter),
         _ => put(encode::write_nil(out)),
     }
 }
@@ -97,9 +121,10 @@ fn put<E: std::fmt::Display>(written: std::result::Result<(), E>) -> Result<()> 
     written.map_err(mlua::Error::runtime)
 }
 
-fn pack_table(out: &mut Vec<u8>, table: &Table, depth: usize) -> Result<()> {
+fn pack_table(out: &mut Vec<u8>, table: &Table, depth: usize, meter: &Meter<'_>) -> Result<()> {
     let (mut count, mut largest, mut is_array) = (0_u32, 0_i64, true);
     for pair in table.pairs::<Value, Value>() {
+        meter.spend(0)?;
         let key = match pair?.0 {
             Value::Integer(key) => key,
             Value::Number(key) if key.fract() == 0.0 => key as i64,
@@ -112,25 +137,38 @@ fn pack_table(out: &mut Vec<u8>, table: &Table, depth: usize) -> Result<()> {
     if is_array && largest == i64::from(count) {
         put(encode::write_array_len(out, count).map(|_| ()))?;
         for at in 1..=largest {
-            pack(out, &table.raw_get(at)?, depth)?;
+            pack(out, &table.raw_get(at)?, depth, meter)?;
         }
         return Ok(());
     }
     put(encode::write_map_len(out, count).map(|_| ()))?;
     for pair in table.pairs::<Value, Value>() {
         let (key, value) = pair?;
-        pack(out, &key, depth)?;
-        pack(out, &value, depth)?;
+        pack(out, &key, depth, meter)?;
+        pack(out, &value, depth, meter)?;
     }
     Ok(())
 }
 
 /// Values and where they end.
-fn unpack(lua: &Lua, text: &[u8], limit: usize, from: usize) -> Result<(MultiValue, usize)> {
-    let mut input = Input { text, at: from };
+fn unpack(
+    lua: &Lua,
+    text: &[u8],
+    limit: usize,
+    from: usize,
+    meter: &Meter<'_>,
+) -> Result<(MultiValue, usize)> {
+    let mut input = Input {
+        text,
+        at: from,
+        meter,
+    };
     let mut values = Vec::new();
     while input.at < text.len() && values.len() < limit {
         match input.value(lua, 0)? {
+            Some(_) if values.len() >= VALUES_MAX => {
+                return fail(lua, "too many results to unpack");
+            }
             Some(value) => values.push(value),
             None => {
                 let why = match input.at > text.len() {
@@ -147,6 +185,7 @@ fn unpack(lua: &Lua, text: &[u8], limit: usize, from: usize) -> Result<(MultiVal
 struct Input<'a> {
     text: &'a [u8],
     at: usize,
+    meter: &'a Meter<'a>,
 }
 
 impl Input<'_> {
@@ -171,13 +210,16 @@ impl Input<'_> {
     }
 
     fn text(&mut self, lua: &Lua, len: Option<u64>) -> Result<Option<Value>> {
+        let meter = self.meter;
         let bytes = len.and_then(|len| self.take(len as usize));
+        meter.spend(bytes.map_or(0, <[u8]>::len))?;
         bytes
             .map(|it| lua.create_string(it).map(Value::String))
             .transpose()
     }
 
     fn value(&mut self, lua: &Lua, depth: usize) -> Result<Option<Value>> {
+        self.meter.spend(0)?;
         let Some(first) = self.take(1).map(|it| it[0]) else {
             return Ok(None);
         };

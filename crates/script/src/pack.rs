@@ -10,10 +10,12 @@
 //! | `s` | a string that ends with a zero byte |
 //! | `c`*n* | n bytes of a string (1); `c0`: as many as the number before it said, or all when packing |
 
+use crate::budget::{Budget, Meter};
 use crate::raise::fail;
 use mlua::{
     FromLua, IntoLuaMulti, Lua, LuaString, MultiValue, Number, Result, Table, Value, Variadic,
 };
+use std::sync::Arc;
 
 /// Largest whole number, in bytes.
 const INTEGER_BYTES_MAX: usize = 8;
@@ -21,11 +23,16 @@ const INTEGER_BYTES_MAX: usize = 8;
 /// Most that is aligned to where `!` says no number.
 const ALIGN_DEFAULT: usize = 8;
 
-pub(crate) fn install(lua: &Lua, native: &Table) -> Result<()> {
+/// Most values that a function returns: Lua has room for 8,000 on its stack.
+const VALUES_MAX: usize = 7_000;
+
+pub(crate) fn install(lua: &Lua, native: &Table, budget: &Arc<Budget>) -> Result<()> {
     let table = lua.create_table()?;
-    let pack = lua.create_function(|lua, (format, values): (LuaString, Variadic<Value>)| {
-        pack(lua, &format.as_bytes(), &values)
-    })?;
+    let shared = Arc::clone(budget);
+    let pack =
+        lua.create_function(move |lua, (format, values): (LuaString, Variadic<Value>)| {
+            pack(lua, &format.as_bytes(), &values, &Meter::new(&shared))
+        })?;
     table.set("pack", pack)?;
     let unpack = lua.create_function(
         |lua, (format, text, from): (LuaString, LuaString, Option<i64>)| {
@@ -171,7 +178,7 @@ impl<'a> Format<'a> {
     }
 }
 
-fn pack(lua: &Lua, format: &[u8], values: &[Value]) -> Result<MultiValue> {
+fn pack(lua: &Lua, format: &[u8], values: &[Value], meter: &Meter<'_>) -> Result<MultiValue> {
     let mut format = Format::new("pack", format);
     let mut values = values.iter();
     let mut out: Vec<u8> = Vec::new();
@@ -181,6 +188,7 @@ fn pack(lua: &Lua, format: &[u8], values: &[Value]) -> Result<MultiValue> {
             Ok(None) => return lua.create_string(out)?.into_lua_multi(lua),
             Err(text) => return fail(lua, &text),
         };
+        meter.take(before + INTEGER_BYTES_MAX)?;
         out.resize(out.len() + before, 0);
         if item == Item::Zero {
             out.push(0);
@@ -213,6 +221,7 @@ fn pack(lua: &Lua, format: &[u8], values: &[Value]) -> Result<MultiValue> {
             }
             Item::Text => {
                 let text = LuaString::from_lua(value.clone(), lua)?;
+                meter.take(text.as_bytes().len())?;
                 out.extend_from_slice(&text.as_bytes());
                 out.push(0);
             }
@@ -223,6 +232,7 @@ fn pack(lua: &Lua, format: &[u8], values: &[Value]) -> Result<MultiValue> {
                 let Some(taken) = text.get(..len) else {
                     return fail(lua, "bad argument to 'pack' (string too short)");
                 };
+                meter.take(taken.len())?;
                 out.extend_from_slice(taken);
             }
             Item::Zero => {}
@@ -252,6 +262,9 @@ fn unpack(lua: &Lua, format: &[u8], text: &[u8], from: i64) -> Result<MultiValue
             Ok(None) => break,
             Err(text) => return fail(lua, &text),
         };
+        if values.len() >= VALUES_MAX {
+            return fail(lua, "too many results to unpack");
+        }
         at += before;
         let rest = text.get(at..).unwrap_or_default();
         let len = match item {

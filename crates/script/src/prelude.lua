@@ -13,7 +13,12 @@ local byte, sub, format, rep = string.byte, string.sub, string.format, string.re
 local concat = table.concat
 local floor, min, max = math.floor, math.min, math.max
 local huge = math.huge
-local has_ended = native.has_ended
+local has_ended, charge = native.has_ended, native.charge
+
+-- Of so many bytes or elements something takes long.
+local LONG = 4096
+-- Longest text that a script may compile.
+local TEXT_BYTES_MAX = 1048576
 
 local globals = {}
 local locked = setmetatable({}, { __mode = 'k' })
@@ -101,6 +106,9 @@ function base.loadstring(text, name)
   if type(text) == 'string' and byte(text, 1) == 27 then
     return nil, 'bytecode is refused'
   end
+  if type(text) == 'string' and #text > TEXT_BYTES_MAX then
+    return nil, 'the text is longer than 1 MiB'
+  end
   return loadstring(text, name)
 end
 
@@ -123,9 +131,7 @@ end
 
 -- Strings: those of Lua, and in place of those with patterns some whose time is bounded.
 local strings = {}
-for _, name in ipairs {
-  'byte', 'char', 'format', 'len', 'lower', 'rep', 'reverse', 'sub', 'upper',
-} do
+for _, name in ipairs { 'byte', 'char', 'format', 'len', 'sub' } do
   strings[name] = string[name]
 end
 
@@ -137,6 +143,29 @@ local function as_text(it, at, name)
   if kind == 'number' then return tostring(it) end
   local got = it == nil and 'no value' or kind
   error(format("bad argument #%d to '%s' (string expected, got %s)", at, name, got), 3)
+end
+
+-- What takes long for one instruction is charged for what it takes.
+for _, name in ipairs { 'lower', 'reverse', 'upper' } do
+  local change = string[name]
+  strings[name] = function(text)
+    text = as_text(text, 1, name)
+    if #text > LONG then charge(#text) end
+    local changed = change(text)
+    return changed
+  end
+end
+
+function strings.rep(text, count)
+  text = as_text(text, 1, 'rep')
+  local times = tonumber(count)
+  if times == nil then
+    error(format("bad argument #2 to 'rep' (number expected, got %s)", type(count)), 2)
+  end
+  if text == '' or times < 1 then return '' end
+  if #text * times > LONG then return native.repeat_text(text, floor(times)) end
+  local repeated = rep(text, times)
+  return repeated
 end
 
 local function start_of(init, len)
@@ -253,7 +282,54 @@ local of_strings = getmetatable('')
 of_strings.__index = base.string
 of_strings.__metatable = false
 
-base.table = lock(table)
+local tables = {}
+for name, it in pairs(table) do tables[name] = it end
+
+local function as_table(it, name)
+  if type(it) == 'table' then return end
+  local got = it == nil and 'no value' or type(it)
+  error(format("bad argument #1 to '%s' (table expected, got %s)", name, got), 3)
+end
+
+for _, name in ipairs { 'concat', 'insert', 'remove' } do
+  local change = table[name]
+  tables[name] = function(of, ...)
+    as_table(of, name)
+    if #of > LONG then charge(#of * 16) end
+    return change(of, ...)
+  end
+end
+
+local function less(a, b) return a < b end
+
+-- Merges sorted runs: Lua's own sort takes the square of the count where somebody has chosen the order, and nothing interrupts it.
+function tables.sort(of, before)
+  as_table(of, 'sort')
+  before = before or less
+  local count, from, to = #of, {}, {}
+  for at = 1, count do from[at] = of[at] end
+  local width = 1
+  while width < count do
+    local at = 1
+    while at <= count do
+      local middle, last = min(at + width, count + 1), min(at + 2 * width, count + 1)
+      local left, right = at, middle
+      for place = at, last - 1 do
+        if left < middle and (right >= last or not before(from[right], from[left])) then
+          to[place], left = from[left], left + 1
+        else
+          to[place], right = from[right], right + 1
+        end
+      end
+      at = last
+    end
+    from, to = to, from
+    width = 2 * width
+  end
+  for at = 1, count do of[at] = from[at] end
+end
+
+base.table = lock(tables)
 
 -- Numbers from a fixed seed.
 local maths = {}
@@ -321,7 +397,7 @@ lock(base)
 local function explain(raised)
   if has_ended() then return raised end
   local line = native.line()
-  raised = raised_by(raised)
+  raised = unplaced(raised_by(raised))
   if type(raised) ~= 'table' then raised = { err = 'ERR ' .. tostring(raised) } end
   if rawget(raised, 'err') == nil then raised = { err = 'ERR unknown error' } end
   return { err = tostring(rawget(raised, 'err')), line = line }

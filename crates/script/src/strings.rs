@@ -3,6 +3,7 @@
 use crate::budget::Budget;
 use crate::pattern::{Capture, Matcher, PatternError, Steps};
 use crate::raise::fail;
+use memchr::memmem;
 use mlua::{IntoLuaMulti, Lua, LuaString, MultiValue, Result, Table, Value};
 use std::sync::Arc;
 
@@ -24,9 +25,8 @@ pub(crate) fn install(lua: &Lua, native: &Table, budget: &Arc<Budget>) -> Result
     let plain = lua.create_function(
         |_, (subject, needle, from): (LuaString, LuaString, usize)| {
             let (subject, needle) = (subject.as_bytes(), needle.as_bytes());
-            let at = subject
-                .get(from - 1..)
-                .and_then(|rest| find_bytes(rest, &needle));
+            let rest = subject.get(from - 1..);
+            let at = rest.and_then(|rest| memmem::find(rest, &needle));
             Ok(match at {
                 Some(at) => (Some(from + at), Some(from + at + needle.len() - 1)),
                 None => (None, None),
@@ -56,21 +56,6 @@ fn refuse(lua: &Lua, budget: &Budget, error: PatternError) -> Result<MultiValue>
         PatternError::Malformed(text) => fail(lua, &text),
         PatternError::OutOfSteps => Err(budget.end()),
     }
-}
-
-fn find_bytes(subject: &[u8], needle: &[u8]) -> Option<usize> {
-    if needle.is_empty() {
-        return Some(0);
-    }
-    let first = needle[0];
-    let mut from = 0;
-    while let Some(at) = subject[from..].iter().position(|it| *it == first) {
-        if subject[from + at..].starts_with(needle) {
-            return Some(from + at);
-        }
-        from += at + 1;
-    }
-    None
 }
 
 /// The pattern without the mark that ties it to where the search begins, and whether it has that.

@@ -9,8 +9,12 @@
 //! | array | table | array, up to the first `nil` |
 //! | null | `false`; `nil` by RESP3 | null |
 
+use crate::budget::Meter;
 use brickyard_wire::{Reply, Value};
 use mlua::{Lua, LuaString, Result, Table, Value as LuaValue};
+
+/// What any value takes in a reply, about.
+const PIECE_BYTES: usize = 32;
 
 /// How deep what a script returns may be nested.
 const DEPTH_MAX: usize = 128;
@@ -66,71 +70,83 @@ fn sequence(lua: &Lua, all: &[Value], is_resp3: bool) -> Result<LuaValue> {
 }
 
 /// What a script returned, as a reply.
-pub(crate) fn to_reply(value: &LuaValue, is_resp3: bool) -> Result<Value> {
-    nested(value, is_resp3, 0)
+pub(crate) fn to_reply(value: &LuaValue, is_resp3: bool, meter: &Meter<'_>) -> Result<Value> {
+    let reader = Reader { is_resp3, meter };
+    reader.nested(value, 0)
 }
 
-fn nested(value: &LuaValue, is_resp3: bool, depth: usize) -> Result<Value> {
-    if depth >= DEPTH_MAX {
-        return Ok(Value::Error(b"ERR reached lua stack limit".to_vec()));
-    }
-    Ok(match value {
-        LuaValue::String(text) => Value::Bulk(text.as_bytes().to_vec()),
-        LuaValue::Integer(number) => Value::Integer(*number),
-        LuaValue::Number(number) => Value::Integer(*number as i64),
-        LuaValue::Boolean(it) if is_resp3 => Value::Boolean(*it),
-        LuaValue::Boolean(true) => Value::Integer(1),
-        LuaValue::Table(table) => return of_table(table, is_resp3, depth),
-        _ => Value::Null,
-    })
+struct Reader<'m> {
+    is_resp3: bool,
+    meter: &'m Meter<'m>,
 }
 
-fn of_table(table: &Table, is_resp3: bool, depth: usize) -> Result<Value> {
-    if let LuaValue::String(line) = table.raw_get("err")? {
-        return Ok(Value::Error(one_line(&line)));
-    }
-    if let LuaValue::String(line) = table.raw_get("ok")? {
-        return Ok(Value::Simple(one_line(&line)));
-    }
-    match table.raw_get("double")? {
-        LuaValue::Number(number) => return Ok(Value::Double(number)),
-        LuaValue::Integer(number) => return Ok(Value::Double(number as f64)),
-        _ => {}
-    }
-    if let LuaValue::Table(map) = table.raw_get("map")? {
-        let mut pairs = Vec::new();
-        for pair in map.pairs::<LuaValue, LuaValue>() {
-            let (key, value) = pair?;
-            pairs.push((
-                nested(&key, is_resp3, depth + 1)?,
-                nested(&value, is_resp3, depth + 1)?,
-            ));
+impl Reader<'_> {
+    fn nested(&self, value: &LuaValue, depth: usize) -> Result<Value> {
+        self.meter.take(PIECE_BYTES)?;
+        if depth >= DEPTH_MAX {
+            return Ok(Value::Error(b"ERR reached lua stack limit".to_vec()));
         }
-        return Ok(Value::Map(pairs));
+        Ok(match value {
+            LuaValue::String(text) => {
+                self.meter.take(text.as_bytes().len())?;
+                Value::Bulk(text.as_bytes().to_vec())
+            }
+            LuaValue::Integer(number) => Value::Integer(*number),
+            LuaValue::Number(number) => Value::Integer(*number as i64),
+            LuaValue::Boolean(it) if self.is_resp3 => Value::Boolean(*it),
+            LuaValue::Boolean(true) => Value::Integer(1),
+            LuaValue::Table(table) => return self.of_table(table, depth),
+            _ => Value::Null,
+        })
     }
-    if let LuaValue::Table(set) = table.raw_get("set")? {
+
+    fn of_table(&self, table: &Table, depth: usize) -> Result<Value> {
+        if let LuaValue::String(line) = table.raw_get("err")? {
+            return Ok(Value::Error(one_line(&line)));
+        }
+        if let LuaValue::String(line) = table.raw_get("ok")? {
+            return Ok(Value::Simple(one_line(&line)));
+        }
+        match table.raw_get("double")? {
+            LuaValue::Number(number) => return Ok(Value::Double(number)),
+            LuaValue::Integer(number) => return Ok(Value::Double(number as f64)),
+            _ => {}
+        }
+        if let LuaValue::Table(map) = table.raw_get("map")? {
+            let mut pairs = Vec::new();
+            for pair in map.pairs::<LuaValue, LuaValue>() {
+                let (key, value) = pair?;
+                pairs.push((
+                    self.nested(&key, depth + 1)?,
+                    self.nested(&value, depth + 1)?,
+                ));
+            }
+            return Ok(Value::Map(pairs));
+        }
+        if let LuaValue::Table(set) = table.raw_get("set")? {
+            let mut all = Vec::new();
+            for pair in set.pairs::<LuaValue, LuaValue>() {
+                all.push(self.nested(&pair?.0, depth + 1)?);
+            }
+            return Ok(Value::Set(all));
+        }
+        if let LuaValue::String(digits) = table.raw_get("big_number")? {
+            return Ok(Value::BigNumber(one_line(&digits)));
+        }
+        if let LuaValue::Table(verbatim) = table.raw_get("verbatim_string")?
+            && let LuaValue::String(format) = verbatim.raw_get("format")?
+            && let LuaValue::String(text) = verbatim.raw_get("string")?
+            && let Ok(format) = <[u8; 3]>::try_from(&*format.as_bytes())
+        {
+            let bytes = text.as_bytes().to_vec();
+            return Ok(Value::Verbatim { format, bytes });
+        }
         let mut all = Vec::new();
-        for pair in set.pairs::<LuaValue, LuaValue>() {
-            all.push(nested(&pair?.0, is_resp3, depth + 1)?);
-        }
-        return Ok(Value::Set(all));
-    }
-    if let LuaValue::String(digits) = table.raw_get("big_number")? {
-        return Ok(Value::BigNumber(one_line(&digits)));
-    }
-    if let LuaValue::Table(verbatim) = table.raw_get("verbatim_string")?
-        && let LuaValue::String(format) = verbatim.raw_get("format")?
-        && let LuaValue::String(text) = verbatim.raw_get("string")?
-        && let Ok(format) = <[u8; 3]>::try_from(&*format.as_bytes())
-    {
-        let bytes = text.as_bytes().to_vec();
-        return Ok(Value::Verbatim { format, bytes });
-    }
-    let mut all = Vec::new();
-    loop {
-        match table.raw_get(all.len() + 1)? {
-            LuaValue::Nil => return Ok(Value::Array(all)),
-            element => all.push(nested(&element, is_resp3, depth + 1)?),
+        loop {
+            match table.raw_get(all.len() + 1)? {
+                LuaValue::Nil => return Ok(Value::Array(all)),
+                element => all.push(self.nested(&element, depth + 1)?),
+            }
         }
     }
 }

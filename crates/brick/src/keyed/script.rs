@@ -284,6 +284,7 @@ impl Commands<'_, '_> {
                         return Err(Failure::Suspend);
                     }
                 }
+                view.begin_command(spec.has(flag::READONLY));
                 let staged = view.staged();
                 let done = execute_command(spec.id, args, *view, &mut reply);
                 if done.is_err() {

@@ -149,11 +149,7 @@ impl Info<'_> {
             "maxclients",
             Settings::load(&self.core.shared.settings.maxclients),
         );
-        field(
-            out,
-            "client_buffer_bytes",
-            self.sum(|stats| &stats.clients.buffer_bytes),
-        );
+        field(out, "client_buffer_bytes", self.buffer_bytes());
         let worst = self.core.shared.stats.iter();
         let worst = worst.map(|stats| stats.clients.worst_buffer_bytes.value());
         field(out, "client_buffer_bytes_worst", worst.max().unwrap_or(0));
@@ -165,15 +161,27 @@ impl Info<'_> {
         field(out, "blocked_clients", 0);
     }
 
+    /// Bytes of all clients' buffers.
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        self.sum(|stats| &stats.clients.buffer_bytes)
+    }
+
+    /// Bytes of tables and of clients' buffers.
+    pub(super) fn used_memory(&self) -> u64 {
+        let stats = self.core.shared.stats.iter();
+        let tables = stats.flat_map(|stats| stats.tables().into_values());
+        tables.map(|table| table.memory.value()).sum::<u64>() + self.buffer_bytes()
+    }
+
+    /// Keys of all tables, as far as this node is their primary.
+    pub(super) fn keys(&self) -> u64 {
+        let tables = self.core.tables.iter();
+        tables.map(|state| self.table_totals(state.id).0).sum()
+    }
+
     fn info_memory(&self, out: &mut String) {
         let shared = &self.core.shared;
-        let used: u64 = shared
-            .stats
-            .iter()
-            .flat_map(|stats| stats.tables().into_values())
-            .map(|table| table.memory.value())
-            .sum::<u64>()
-            + self.sum(|stats| &stats.clients.buffer_bytes);
+        let used = self.used_memory();
         let resident = shared.process.memory_resident.load(Relaxed);
         let peak = shared.process.memory_resident_max.load(Relaxed);
         field(out, "used_memory", used);
@@ -190,11 +198,7 @@ impl Info<'_> {
         );
         field(out, "used_memory_dataset", used);
         // What tools of Redis read; there are no clients of another kind.
-        field(
-            out,
-            "mem_clients_normal",
-            self.sum(|stats| &stats.clients.buffer_bytes),
-        );
+        field(out, "mem_clients_normal", self.buffer_bytes());
         let (scripts, bytes) = shared.scripts.len_and_bytes();
         field(out, "number_of_cached_scripts", scripts);
         field(out, "used_memory_scripts_eval", bytes);
@@ -212,7 +216,7 @@ impl Info<'_> {
     }
 
     /// What all tables together may take; 0, as in Redis, if one of them has no bound.
-    fn memory_bound(&self) -> u64 {
+    pub(super) fn memory_bound(&self) -> u64 {
         let tables = self.core.tables.iter();
         let bounds: Option<Vec<u64>> = tables.map(|state| state.attributes.maxmemory).collect();
         bounds.map_or(0, |bounds| bounds.into_iter().fold(0, u64::saturating_add))

@@ -1,4 +1,4 @@
-//! Commands that look at the node: COMMAND, SLOWLOG, LATENCY, MEMORY, OBJECT HELP.
+//! Commands that look at the node: COMMAND, SLOWLOG, LATENCY, OBJECT HELP.
 
 use crate::slowlog::Slowlog;
 use crate::stats::{CommandStats, Stats};
@@ -21,13 +21,15 @@ pub(super) fn inspect(
             show_slowlog(slowlog, &SlowlogCommand::parse(spec.id, args)?, reply);
         }
         Id::Latency
+        | Id::LatencyDoctor
+        | Id::LatencyGraph
         | Id::LatencyHelp
         | Id::LatencyHistogram
+        | Id::LatencyHistory
         | Id::LatencyLatest
         | Id::LatencyReset => {
             show_latency(all, &LatencyCommand::parse(spec.id, args), reply);
         }
-        Id::MemoryHelp => help("memory", reply),
         Id::ObjectHelp => help("object", reply),
         _ if spec.name.starts_with("command") => describe(spec.id, args, reply)?,
         _ => {
@@ -70,7 +72,12 @@ fn show_latency(all: &[Stats], command: &LatencyCommand<'_>, reply: &mut Reply<'
     match command {
         LatencyCommand::Help => help("latency", reply),
         // Spikes by event are Redis's monitor of itself; ours are the histograms.
-        LatencyCommand::Latest => reply.array(0),
+        LatencyCommand::Latest | LatencyCommand::History => reply.array(0),
+        LatencyCommand::Doctor => reply.verbatim("txt", DOCTOR.as_bytes()),
+        LatencyCommand::Graph(event) => {
+            let text = [b"ERR No samples available for event '", *event, b"'"].concat();
+            reply.error_bytes(&text);
+        }
         LatencyCommand::Reset(_) => reply.integer(0),
         LatencyCommand::Histogram(names) => {
             let chosen: Vec<(&str, Histogram)> = COMMANDS
@@ -88,6 +95,9 @@ fn show_latency(all: &[Stats], command: &LatencyCommand<'_>, reply: &mut Reply<'
         }
     }
 }
+
+const DOCTOR: &str = "No spikes are kept by event. LATENCY HISTOGRAM has how long each command took, SLOWLOG GET which were slow, \
+and the node's /metrics what disks, replicas and other nodes took.\n";
 
 fn is_named(spec: &Spec, names: &[&[u8]]) -> bool {
     names.iter().any(|name| {

@@ -65,7 +65,8 @@ impl<'a> ClusterCommand<'a> {
             CommandId::ClusterInfo => Self::Info,
             CommandId::ClusterKeyslot => Self::KeySlot(args.at(2)),
             CommandId::ClusterLinks => Self::Links,
-            CommandId::ClusterMyid => Self::MyId,
+            // A brick is a shard: it has one name.
+            CommandId::ClusterMyid | CommandId::ClusterMyshardid => Self::MyId,
             CommandId::ClusterNodes => Self::Nodes,
             CommandId::ClusterReplicas => Self::Replicas(args.at(2)),
             CommandId::ClusterShards => Self::Shards,

@@ -161,6 +161,12 @@ pub enum LatencyCommand<'a> {
     Histogram(Vec<&'a [u8]>),
     /// The latest spikes.
     Latest,
+    /// Where to look.
+    Doctor,
+    /// The spikes of an event, drawn.
+    Graph(&'a [u8]),
+    /// The spikes of an event.
+    History,
     /// Forget the spikes of these kinds; none: of all.
     Reset(Vec<&'a [u8]>),
 }
@@ -176,6 +182,9 @@ impl<'a> LatencyCommand<'a> {
             CommandId::LatencyHelp => Self::Help,
             CommandId::LatencyHistogram => Self::Histogram(args.from(2).collect()),
             CommandId::LatencyLatest => Self::Latest,
+            CommandId::LatencyDoctor => Self::Doctor,
+            CommandId::LatencyGraph => Self::Graph(args.at(2)),
+            CommandId::LatencyHistory => Self::History,
             CommandId::LatencyReset => Self::Reset(args.from(2).collect()),
             _ => panic!("{id:?} is no subcommand of LATENCY"),
         }

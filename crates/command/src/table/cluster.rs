@@ -71,6 +71,14 @@ pub(super) const COMMANDS: &[Spec] = &[
                 "3.0.0",
                 "O(1)",
             ),
+            command(
+                CommandId::ClusterMyshardid,
+                "cluster|myshardid",
+                2,
+                flag::STALE,
+            )
+            .tips(&["nondeterministic_output"])
+            .docs("Returns the id of this node's shard.", "7.2.0", "O(1)"),
             command(CommandId::ClusterNodes, "cluster|nodes", 2, flag::STALE)
                 .tips(&["nondeterministic_output"])
                 .docs(

@@ -209,20 +209,36 @@ pub enum CommandId {
     Lastsave,
     /// `LATENCY`
     Latency,
+    /// `LATENCY DOCTOR`
+    LatencyDoctor,
+    /// `LATENCY GRAPH`
+    LatencyGraph,
     /// `LATENCY HELP`
     LatencyHelp,
     /// `LATENCY HISTOGRAM`
     LatencyHistogram,
+    /// `LATENCY HISTORY`
+    LatencyHistory,
     /// `LATENCY LATEST`
     LatencyLatest,
     /// `LATENCY RESET`
     LatencyReset,
     /// `MEMORY`
     Memory,
+    /// `MEMORY DOCTOR`
+    MemoryDoctor,
     /// `MEMORY HELP`
     MemoryHelp,
+    /// `MEMORY MALLOC-STATS`
+    MemoryMallocStats,
+    /// `MEMORY PURGE`
+    MemoryPurge,
+    /// `MEMORY STATS`
+    MemoryStats,
     /// `MEMORY USAGE`
     MemoryUsage,
+    /// `ROLE`
+    Role,
     /// `SAVE`
     Save,
     /// `SHUTDOWN`
@@ -257,6 +273,8 @@ pub enum CommandId {
     ClusterLinks,
     /// `CLUSTER MYID`
     ClusterMyid,
+    /// `CLUSTER MYSHARDID`
+    ClusterMyshardid,
     /// `CLUSTER NODES`
     ClusterNodes,
     /// `CLUSTER REPLICAS`

@@ -8,6 +8,20 @@ const ADMIN: u32 = flag::ADMIN | flag::NOSCRIPT | flag::LOADING | flag::STALE;
 /// May be sent whatever the state of the server.
 const ANY_TIME: u32 = flag::LOADING | flag::STALE;
 
+/// Each node answers for itself, and clients show all answers.
+const OF_ALL_NODES: &[&str] = &[
+    "nondeterministic_output",
+    "request_policy:all_nodes",
+    "response_policy:special",
+];
+
+/// The same of nodes that are masters.
+const OF_ALL_SHARDS: &[&str] = &[
+    "nondeterministic_output",
+    "request_policy:all_shards",
+    "response_policy:special",
+];
+
 /// A command of this family.
 const fn command(id: CommandId, name: &'static str, arity: i8, flags: u32) -> Spec {
     Spec::new(id, name, arity, flags).of(CommandGroup::Server, 0)
@@ -190,29 +204,36 @@ pub(super) const COMMANDS: &[Spec] = &[
             "Depends on the subcommand",
         )
         .subcommands(&[
+            command(CommandId::LatencyDoctor, "latency|doctor", 2, ADMIN)
+                .tips(OF_ALL_NODES)
+                .docs(
+                    "Says where to look for how long commands took.",
+                    "2.8.13",
+                    "O(1)",
+                ),
+            command(CommandId::LatencyGraph, "latency|graph", 3, ADMIN)
+                .tips(OF_ALL_NODES)
+                .docs("Draws the spikes of an event.", "2.8.13", "O(1)")
+                .arguments(&[Argument::string("event")]),
             command(CommandId::LatencyHelp, "latency|help", 2, ANY_TIME).docs(
                 "Lists the subcommands of LATENCY.",
                 "2.8.13",
                 "O(1)",
             ),
             command(CommandId::LatencyHistogram, "latency|histogram", -2, ADMIN)
-                .tips(&[
-                    "nondeterministic_output",
-                    "request_policy:all_nodes",
-                    "response_policy:special",
-                ])
+                .tips(OF_ALL_NODES)
                 .docs(
                     "Returns how long commands took, as histograms.",
                     "7.0.0",
                     "O(N) for N commands",
                 )
                 .arguments(&[Argument::string("command").optional().multiple()]),
+            command(CommandId::LatencyHistory, "latency|history", 3, ADMIN)
+                .tips(OF_ALL_NODES)
+                .docs("Returns the spikes of an event.", "2.8.13", "O(1)")
+                .arguments(&[Argument::string("event")]),
             command(CommandId::LatencyLatest, "latency|latest", 2, ADMIN)
-                .tips(&[
-                    "nondeterministic_output",
-                    "request_policy:all_nodes",
-                    "response_policy:special",
-                ])
+                .tips(OF_ALL_NODES)
                 .docs("Returns the latest spikes.", "2.8.13", "O(1)"),
             command(CommandId::LatencyReset, "latency|reset", -2, ADMIN)
                 .tips(&["request_policy:all_nodes", "response_policy:all_succeeded"])
@@ -226,11 +247,35 @@ pub(super) const COMMANDS: &[Spec] = &[
             "Depends on the subcommand",
         )
         .subcommands(&[
+            command(CommandId::MemoryDoctor, "memory|doctor", 2, 0)
+                .tips(OF_ALL_SHARDS)
+                .docs(
+                    "Says whether memory is short, and of whom.",
+                    "4.0.0",
+                    "O(1)",
+                ),
             command(CommandId::MemoryHelp, "memory|help", 2, ANY_TIME).docs(
                 "Lists the subcommands of MEMORY.",
                 "4.0.0",
                 "O(1)",
             ),
+            command(CommandId::MemoryMallocStats, "memory|malloc-stats", 2, 0)
+                .tips(OF_ALL_SHARDS)
+                .docs(
+                    "Returns figures of the allocator, which has none here.",
+                    "4.0.0",
+                    "O(1)",
+                ),
+            command(CommandId::MemoryPurge, "memory|purge", 2, 0)
+                .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
+                .docs(
+                    "Does nothing: unused memory is given back by itself.",
+                    "4.0.0",
+                    "O(1)",
+                ),
+            command(CommandId::MemoryStats, "memory|stats", 2, 0)
+                .tips(OF_ALL_SHARDS)
+                .docs("Returns who takes how much memory.", "4.0.0", "O(1)"),
             command(CommandId::MemoryUsage, "memory|usage", -3, flag::READONLY)
                 .keys(&[KeySpec::one(2, key_flag::RO)])
                 .docs(
@@ -243,6 +288,14 @@ pub(super) const COMMANDS: &[Spec] = &[
                     Argument::integer("count").token("SAMPLES").optional(),
                 ]),
         ]),
+    command(
+        CommandId::Role,
+        "role",
+        1,
+        flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::FAST,
+    )
+    .categories(category::ADMIN | category::DANGEROUS)
+    .docs("Says that this is a master.", "2.8.12", "O(1)"),
     command(
         CommandId::Save,
         "save",

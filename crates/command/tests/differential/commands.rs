@@ -12,7 +12,8 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 5] = [
+const NEWER: [&str; 6] = [
+    "cluster|myshardid",
     "client|no-touch",
     "client|setinfo",
     "cluster|watch",
