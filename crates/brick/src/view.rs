@@ -286,7 +286,7 @@ impl<'a> View<'a> {
     fn reads_too_much(&self) -> bool {
         let max = Settings::load(&self.settings().output_bytes_max);
         let from = self.reads.bounded_from;
-        let from = from.or(self.context.reads_only.then_some(0));
+        let from = from.or_else(|| self.context.reads_only.then_some(0));
         from.is_some_and(|from| (self.reads.bytes - from) as u64 > max)
     }
 

@@ -114,7 +114,7 @@ impl ScriptRun {
     ) -> (ScriptEnd, Option<Vec<u8>>) {
         let keys: Vec<&[u8]> = call.keys().collect();
         let arguments: Vec<&[u8]> = call.arguments().collect();
-        let header = Shebang::parse(&call.text.body).ok().flatten();
+        let shebang = Shebang::parse(&call.text.body).ok().flatten();
         let restriction = call.permit.restriction.as_ref();
         let Self {
             engine,
@@ -130,7 +130,7 @@ impl ScriptRun {
             writes: writes.as_ref(),
             growth: growth
                 .as_ref()
-                .filter(|_| header.is_none_or(|it| !it.allow_oom)),
+                .filter(|_| shebang.is_none_or(|it| !it.allow_oom)),
             reply: Vec::new(),
             key: None,
         };

@@ -86,8 +86,8 @@ impl ScriptCall {
             _ => scripts.add(args.at(1)),
         };
         let is_ro = matches!(spec.id, CommandId::EvalRo | CommandId::EvalshaRo);
-        let header = Shebang::parse(&text.body).map_err(ErrorReply::new)?;
-        if is_ro && header.is_some_and(|it| !it.no_writes) {
+        let shebang = Shebang::parse(&text.body).map_err(ErrorReply::new)?;
+        if is_ro && shebang.is_some_and(|it| !it.no_writes) {
             return Err(ErrorReply::constant(
                 "ERR Can not execute a script with write flag using *_ro command.",
             ));
@@ -104,7 +104,7 @@ impl ScriptCall {
             text,
             words,
             key_count,
-            is_read_only: is_ro || header.is_some_and(|it| it.no_writes),
+            is_read_only: is_ro || shebang.is_some_and(|it| it.no_writes),
             permit: Permit::of(user, rights),
         })
     }
