@@ -77,10 +77,6 @@ pub(crate) fn is_heavy(spec: &Spec, arguments: usize) -> bool {
                 | CommandId::TableDigest
                 | CommandId::TableExport
                 | CommandId::Exec
-                | CommandId::Eval
-                | CommandId::EvalRo
-                | CommandId::Evalsha
-                | CommandId::EvalshaRo
                 | CommandId::Info
                 | CommandId::Command
                 | CommandId::Client

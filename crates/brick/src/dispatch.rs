@@ -163,7 +163,8 @@ impl Brick {
         if must_await_values(&self.core, &request.work, table) {
             return self.await_values(request, Vec::new());
         }
-        if request.work.has_scripts() && self.scripts_have_had_their_turn(&request) {
+        let is_own = request.origin.member == self.core.member();
+        if request.work.has_scripts() && !is_own && self.scripts_have_had_their_turn() {
             self.core.replicas.wake();
             return self.await_view(request);
         }
@@ -179,14 +180,6 @@ impl Brick {
             Err(Missing::Redirect(redirect)) => self.redirect(redirect, request),
             Err(Missing::Room(needed)) => self.give_back(request, needed),
         }
-    }
-
-    /// Whether a script that another brick has sent waits for the next turn. A client of this brick has one a turn anyway.
-    fn scripts_have_had_their_turn(&self, request: &Request) -> bool {
-        let core = &self.core;
-        let scripts = &core.workshop.scripts;
-        request.origin.member != core.member()
-            && scripts.have_had_their_turn(core.now, &core.shared.settings)
     }
 
     /// A subrequest that cannot be had now waits. Where the maps differ all shares are asked for anew, by one map, unless

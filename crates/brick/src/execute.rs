@@ -19,6 +19,7 @@ use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_wire::Reply;
+use std::time::Duration;
 
 /// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
 /// browser send one to a server on the reader's machine that asks for no password, with commands for a
@@ -59,7 +60,8 @@ impl Brick {
                 .clients
                 .get(id)
                 .is_some_and(|it| it.input.executed() == parsed.start && it.may_execute());
-            if is_next && self.core.log.building_len() < BATCH_BYTES_MAX {
+            let is_turn_over = self.scripts_have_had_their_turn();
+            if is_next && !is_turn_over && self.core.log.building_len() < BATCH_BYTES_MAX {
                 self.execute_parsed(parsed, &batch, is_single);
             } else {
                 self.clients.stop(id);
@@ -70,6 +72,13 @@ impl Brick {
         }
         assert!(self.batch.is_empty(), "a batch is made while one runs");
         self.batch = batch;
+    }
+
+    /// Whether scripts have taken so much of the turn that what is left of it belongs to other bricks.
+    #[inline]
+    pub(crate) fn scripts_have_had_their_turn(&self) -> bool {
+        let (scripts, settings) = (&self.core.workshop.scripts, &self.core.shared.settings);
+        scripts.have_had_their_turn(self.core.now, settings)
     }
 
     fn execute_parsed(&mut self, parsed: &Parsed, batch: &Batch, is_single: bool) {
@@ -100,10 +109,37 @@ impl Brick {
                     }
                 }
                 self.execute(id, *spec, *target, &args);
+                let took = self.core.workshop.scripts.take_last();
+                if !took.is_zero() {
+                    self.note_script(id, *spec, &args, took);
+                }
                 if let Some(connection) = self.clients.get_mut(id) {
                     connection.input.give_back(input, parsed.end);
                 }
             }
+        }
+    }
+
+    /// A script took so long: it may be one for the slow log, whatever the rest of its batch takes.
+    #[cold]
+    fn note_script(
+        &mut self,
+        id: ConnectionId,
+        spec: Option<&'static Spec>,
+        args: &Args<'_>,
+        took: Duration,
+    ) {
+        let settings = &self.core.shared.settings;
+        let took = took.as_micros() as u64;
+        let is_measured = spec.is_some_and(|spec| is_heavy(spec, args.len()));
+        if is_measured || !settings.is_slow(took) {
+            return;
+        }
+        let Some(connection) = self.clients.get(id) else {
+            return;
+        };
+        if let Some(slow) = SlowCommand::begin(connection, spec, args, settings, self.core.unix) {
+            self.meter.note_took(slow, took, settings);
         }
     }
 

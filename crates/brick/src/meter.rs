@@ -10,7 +10,6 @@ use crate::settings::Settings;
 use crate::slowlog::{SlowCommand, Slowlog};
 use crate::stats::Stats;
 use brickyard_command::CommandId;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// See the module.
@@ -64,13 +63,17 @@ impl Meter {
                 command.latency[bucket].add(count);
             }
         }
-        if let Some(mut slow) = self.slow.take() {
-            let threshold = settings.slowlog_log_slower_than.load(Relaxed);
-            slow.microseconds = each / 1000;
-            if threshold >= 0 && i128::from(slow.microseconds) >= i128::from(threshold) {
-                let len_max = Settings::load(&settings.slowlog_max_len);
-                self.slowlog.push(slow, len_max);
-            }
+        if let Some(slow) = self.slow.take() {
+            self.note_took(slow, each / 1000, settings);
+        }
+    }
+
+    /// The command took so many microseconds.
+    pub(crate) fn note_took(&mut self, mut slow: SlowCommand, took: u64, settings: &Settings) {
+        if settings.is_slow(took) {
+            slow.microseconds = took;
+            let len_max = Settings::load(&settings.slowlog_max_len);
+            self.slowlog.push(slow, len_max);
         }
     }
 

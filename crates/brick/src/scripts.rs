@@ -5,8 +5,8 @@
 //!
 //! Invariants:
 //! - A brick that runs no script has no Lua.
-//! - A script and all that run with it in one transaction end within the node's bound of time; past half of it, scripts that other bricks
-//!   send wait for the next turn: a brick that runs scripts goes on voting.
+//! - A script and all that run with it in one transaction end within the node's bound of time; past half of it, in one turn, whatever clients
+//!   and other bricks send waits for the next: a brick that runs scripts goes on voting.
 //! - Where time is not measured (`script_time_max` is 0: the simulator) instructions alone count, so that a script ends at the same place each
 //!   time.
 //!
@@ -32,6 +32,8 @@ pub(crate) struct BrickScripts {
     is_lent: bool,
     turn: Instant,
     spent: Duration,
+    /// How long the last transaction with scripts took, until somebody asks.
+    last: Duration,
 }
 
 impl BrickScripts {
@@ -63,8 +65,14 @@ impl BrickScripts {
         if self.turn != now {
             (self.turn, self.spent) = (now, Duration::ZERO);
         }
-        self.spent += engine.spent();
+        self.last = engine.spent();
+        self.spent += self.last;
         self.engine = Some(engine);
+    }
+
+    /// How long the last transaction with scripts took, if there was one since this was asked last.
+    pub(crate) fn take_last(&mut self) -> Duration {
+        std::mem::take(&mut self.last)
     }
 
     /// Whether scripts have taken so much of the turn that another one waits for the next.

@@ -469,3 +469,29 @@ fn a_command_of_a_transaction_reads_no_more_than_one_that_comes_alone() {
         ":9000010"
     );
 }
+
+#[test]
+fn a_pipeline_of_slow_scripts_takes_turns_and_the_slow_log_has_each() {
+    let (mut node, client) = node(1);
+    let settings = &node.bricks[0].core.shared.settings;
+    settings.script_time_max.store(5, Ordering::Relaxed);
+    settings
+        .slowlog_log_slower_than
+        .store(3_000, Ordering::Relaxed);
+    let endless = format!("EVAL \"{ENDLESS}\" 1 k");
+    let pipeline = [&endless[..], "GET k", &endless, &endless].join("\n");
+    node.send(client, &pipeline);
+    // In one turn, however often the loop lets the brick run in it.
+    for _ in 0..5 {
+        node.bricks[0].run();
+    }
+    let first = node.receive(client);
+    assert_eq!(first.matches("took too long").count(), 1, "{first}");
+    for _ in 0..3 {
+        node.advance(Duration::from_millis(1));
+    }
+    let rest = node.receive(client);
+    assert_eq!(rest.matches("took too long").count(), 2, "{rest}");
+    assert!(rest.starts_with("$-1 "), "{rest}");
+    assert_eq!(node.call(client, "SLOWLOG LEN"), ":3");
+}

@@ -60,6 +60,12 @@ impl Settings {
         (0..STEP_BELOW_US).contains(&threshold)
     }
 
+    /// Whether a command that took so many microseconds is one for the slow log.
+    pub(crate) fn is_slow(&self, microseconds: u64) -> bool {
+        let threshold = self.slowlog_log_slower_than.load(Relaxed);
+        threshold >= 0 && i128::from(microseconds) >= i128::from(threshold)
+    }
+
     /// See the field.
     pub(crate) fn output_soft(&self) -> usize {
         usize::try_from(Self::load(&self.output_soft)).unwrap_or(usize::MAX)

@@ -272,8 +272,8 @@ fn commands_of_other_types_are_unknown() {
             "ERR unknown command 'hset', with args beginning with: 'k' 'f' 'v' ",
         ),
         (
-            "EVAL return 0",
-            "ERR unknown command 'EVAL', with args beginning with: 'return' '0' ",
+            "FCALL f 0",
+            "ERR unknown command 'FCALL', with args beginning with: 'f' '0' ",
         ),
         (
             "SUBSCRIBE c",
