@@ -1,9 +1,9 @@
 use crate::accepted::Port;
 use crate::effect::Event;
-use crate::harness::{Client, Node, log, with};
+use crate::harness::{Node, log, restarted_on_disk, with};
 use crate::users::{Grant, Rights, User};
 use brickyard_metadata::UserLimits;
-use brickyard_types::{Durability, Eviction, Medium, TableAttributes, UnixMillis};
+use brickyard_types::{Durability, Eviction, TableAttributes, UnixMillis};
 use std::time::Duration;
 
 #[test]
@@ -408,23 +408,6 @@ fn tables_are_apart_and_a_dropped_one_stays_dropped() {
         node.call(client, "GET k\nSELECT 3\nGET k"),
         "$7 default +OK $5 three"
     );
-}
-
-/// A node whose values, after these requests and a restart, are in a sealed segment alone; and a client of it.
-fn restarted_on_disk(requests: &str) -> (Node, Client) {
-    let attributes = TableAttributes {
-        medium: Medium::Disk,
-        maxmemory: Some(1),
-        ..with(Durability::Log)
-    };
-    let mut node = Node::new(1, attributes);
-    let client = node.connect(0, Port::Node);
-    node.call(client, requests);
-    node.roll(0);
-    node.settle();
-    node.restart();
-    let client = node.connect(0, Port::Node);
-    (node, client)
 }
 
 #[test]

@@ -163,8 +163,7 @@ impl Brick {
         if must_await_values(&self.core, &request.work, table) {
             return self.await_values(request, Vec::new());
         }
-        let is_own = request.origin.member == self.core.member();
-        if request.work.has_scripts() && !is_own && self.scripts_have_had_their_turn() {
+        if request.work.has_scripts() && self.scripts_have_had_their_turn() {
             self.core.replicas.wake();
             return self.await_view(request);
         }

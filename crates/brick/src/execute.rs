@@ -15,11 +15,11 @@ use crate::output::CommitDependency;
 use crate::quota::is_limit;
 use crate::refusal::error_line;
 use crate::request::Attempt;
+use crate::scripts::is_script;
 use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_wire::Reply;
-use std::time::Duration;
 
 /// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
 /// browser send one to a server on the reader's machine that asks for no password, with commands for a
@@ -108,10 +108,14 @@ impl Brick {
                         self.meter.note_slow(slow);
                     }
                 }
+                let runs_script = spec.is_some_and(|spec| is_script(spec.id));
+                if runs_script {
+                    // Another brick's may have run before.
+                    self.core.workshop.scripts.take_last();
+                }
                 self.execute(id, *spec, *target, &args);
-                let took = self.core.workshop.scripts.take_last();
-                if !took.is_zero() {
-                    self.note_script(id, *spec, &args, took);
+                if runs_script {
+                    self.note_script(id, *spec, &args);
                 }
                 if let Some(connection) = self.clients.get_mut(id) {
                     connection.input.give_back(input, parsed.end);
@@ -120,17 +124,10 @@ impl Brick {
         }
     }
 
-    /// A script took so long: it may be one for the slow log, whatever the rest of its batch takes.
-    #[cold]
-    fn note_script(
-        &mut self,
-        id: ConnectionId,
-        spec: Option<&'static Spec>,
-        args: &Args<'_>,
-        took: Duration,
-    ) {
+    /// What a script took may be something for the slow log, whatever the rest of its batch takes.
+    fn note_script(&mut self, id: ConnectionId, spec: Option<&'static Spec>, args: &Args<'_>) {
+        let took = self.core.workshop.scripts.take_last().as_micros() as u64;
         let settings = &self.core.shared.settings;
-        let took = took.as_micros() as u64;
         let is_measured = spec.is_some_and(|spec| is_heavy(spec, args.len()));
         if is_measured || !settings.is_slow(took) {
             return;

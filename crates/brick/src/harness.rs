@@ -21,7 +21,7 @@ use brickyard_metadata::{
 use brickyard_routing::NodeId;
 use brickyard_types::record;
 use brickyard_types::{
-    BrickId, Durability, Instant, Position, SegmentId, TableAttributes, UnixMillis,
+    BrickId, Durability, Instant, Medium, Position, SegmentId, TableAttributes, UnixMillis,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -171,6 +171,23 @@ pub(crate) fn with(durability: Durability) -> TableAttributes {
 /// A node of one brick, whose table is as durable as its log.
 pub(crate) fn log() -> Node {
     Node::new(1, with(Durability::Log))
+}
+
+/// A node whose values, after these requests and a restart, are in a sealed segment alone; and a client of it.
+pub(crate) fn restarted_on_disk(requests: &str) -> (Node, Client) {
+    let attributes = TableAttributes {
+        medium: Medium::Disk,
+        maxmemory: Some(1),
+        ..with(Durability::Log)
+    };
+    let mut node = Node::new(1, attributes);
+    let client = node.connect(0, Port::Node);
+    node.call(client, requests);
+    node.roll(0);
+    node.settle();
+    node.restart();
+    let client = node.connect(0, Port::Node);
+    (node, client)
 }
 
 impl Node {

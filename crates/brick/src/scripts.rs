@@ -15,7 +15,7 @@
 mod call;
 mod texts;
 
-pub(crate) use call::{Permit, Restriction, ScriptCall, sha_text, with_text};
+pub(crate) use call::{Permit, Restriction, ScriptCall, is_script, sha_text, with_text};
 pub use texts::NodeScripts;
 pub(crate) use texts::ScriptText;
 

@@ -2,10 +2,10 @@ use super::*;
 use crate::accepted::Port;
 use crate::cluster_harness::Cluster;
 use crate::cluster_harness::tables::replicated;
-use crate::harness::{Client, Node, with};
-use brickyard_script::{CommandHost, Script, ScriptEnd, sha1_hex};
+use crate::harness::{Client, Node, restarted_on_disk, with};
+use brickyard_script::{CommandHost, Script, ScriptEnd, TEXT_BYTES_MAX, sha1_hex};
 use brickyard_types::record::Kind;
-use brickyard_types::{Durability, Medium, TableAttributes};
+use brickyard_types::{Durability, TableAttributes};
 use brickyard_wire::{Protocol, Value};
 use std::sync::atomic::Ordering;
 
@@ -292,23 +292,6 @@ fn scripts_do_what_their_user_may_do_wherever_they_run() {
     assert_eq!(cluster.call(root, "EXISTS {a}2"), ":0");
 }
 
-/// A node whose values, after these requests and a restart, are on the disk alone.
-fn on_disk_alone(requests: &str) -> (Node, Client) {
-    let attributes = TableAttributes {
-        medium: Medium::Disk,
-        maxmemory: Some(1),
-        ..with(Durability::Log)
-    };
-    let mut node = Node::new(1, attributes);
-    let client = node.connect(0, Port::Node);
-    node.call(client, requests);
-    node.roll(0);
-    node.settle();
-    node.restart();
-    let client = node.connect(0, Port::Node);
-    (node, client)
-}
-
 /// What a pipeline is answered when all reads are.
 fn answered(node: &mut Node, client: Client, requests: &str) -> String {
     node.send(client, requests);
@@ -321,7 +304,7 @@ fn answered(node: &mut Node, client: Client, requests: &str) -> String {
 
 #[test]
 fn a_script_waits_for_values_and_runs_again_from_its_beginning() {
-    let (mut node, client) = on_disk_alone("MSET {t}a 1 {t}b 2 {t}c 3");
+    let (mut node, client) = restarted_on_disk("MSET {t}a 1 {t}b 2 {t}c 3");
     let script = "local sum = redis.call('incr', KEYS[1]) + redis.call('get', KEYS[2]) + redis.call('get', '{t}c') \
                   redis.call('set', KEYS[2], sum) return sum";
     let reply = answered(
@@ -336,11 +319,11 @@ fn a_script_waits_for_values_and_runs_again_from_its_beginning() {
 
 #[test]
 fn a_script_keeps_its_place_among_the_commands_on_keys_that_it_has_not_declared() {
-    let (mut node, client) = on_disk_alone("MSET {t}a 1 {t}b 2");
+    let (mut node, client) = restarted_on_disk("MSET {t}a 1 {t}b 2");
     let both = "EVAL \"return {redis.call('get', KEYS[1]), redis.call('get', '{t}b')}\" 1 {t}a\nSET {t}b new\nGET {t}b";
     assert_eq!(answered(&mut node, client, both), "*2 $1 1 $1 2 +OK $3 new");
     // And a script waits for those that are waited for.
-    let (mut node, client) = on_disk_alone("MSET {t}a 1 {t}b 2");
+    let (mut node, client) = restarted_on_disk("MSET {t}a 1 {t}b 2");
     let behind = "GET {t}b\nEVAL \"return redis.call('set', '{t}b', 'new')\" 1 {t}a\nGET {t}b";
     assert_eq!(answered(&mut node, client, behind), "$1 2 +OK $3 new");
 }
@@ -422,6 +405,9 @@ fn scripts_of_other_bricks_run_turn_after_turn() {
     let (mut node, client) = node(2);
     let settings = &node.bricks[0].core.shared.settings;
     settings.script_time_max.store(5, Ordering::Relaxed);
+    settings
+        .slowlog_log_slower_than
+        .store(3_000, Ordering::Relaxed);
     let is_forwarded = |key: &String| {
         let before = node.bricks[0].core.stats().forwards.value();
         node.call(client, &format!("GET {key}"));
@@ -443,6 +429,17 @@ fn scripts_of_other_bricks_run_turn_after_turn() {
         assert!(reply.contains("took too long"), "{reply}");
     }
     assert_eq!(node.call(client, &format!("EXISTS {key}")), ":0");
+    // What they took is no time of what its own clients ask.
+    let there = node.connect(1, Port::Node);
+    assert_eq!(node.call(there, "PING\nSLOWLOG LEN"), "+PONG :0");
+}
+
+#[test]
+fn a_text_that_is_too_long_costs_nobody_a_name() {
+    let scripts = NodeScripts::new(1);
+    scripts.add(b"return 1").unwrap();
+    assert!(scripts.add(&vec![b' '; TEXT_BYTES_MAX + 1]).is_err());
+    assert_eq!(scripts.len_and_bytes(), (1, 8));
 }
 
 #[test]

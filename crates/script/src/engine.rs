@@ -66,7 +66,7 @@ pub fn sha1_hex(body: &[u8]) -> ShaText {
 const TOO_LONG: &str = "the script took too long and was ended; nothing of it was executed.";
 
 /// Longest text of a script: it is compiled in one go.
-const TEXT_BYTES_MAX: usize = 4 << 20;
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// Scripts that are kept compiled.
 const COMPILED_MAX: usize = 500;
@@ -147,6 +147,7 @@ impl Engine {
     /// # Errors
     /// Redis's: what is wrong with it, and where.
     pub fn check(&mut self, body: &[u8]) -> Result<(), Value> {
+        self.make_room();
         self.compile(body, &sha1_hex(body)).map(|_| ())
     }
 

@@ -30,6 +30,6 @@ mod strings;
 mod values;
 
 pub use budget::{Allowance, Switch};
-pub use engine::{CommandHost, Engine, Script, ScriptEnd, ShaText, sha1_hex};
+pub use engine::{CommandHost, Engine, Script, ScriptEnd, ShaText, TEXT_BYTES_MAX, sha1_hex};
 pub use shebang::Shebang;
 pub use values::write_value;

@@ -5,15 +5,13 @@
 
 use crate::budget::{Budget, Meter};
 use crate::raise::fail;
+use crate::values::VALUES_MAX;
 use mlua::{IntoLuaMulti, Lua, LuaString, MultiValue, Result, Table, Value, Variadic};
 use rmp::{Marker, encode};
 use std::sync::Arc;
 
 /// Most bytes of a number.
 const NUMBER_BYTES: usize = 9;
-
-/// Most values that a function returns: Lua has room for 8,000 on its stack.
-const VALUES_MAX: usize = 7_000;
 
 /// How deep tables may be nested, in what is packed and in what is unpacked.
 const DEPTH_MAX: usize = 16;

@@ -12,6 +12,7 @@
 
 use crate::budget::{Budget, Meter};
 use crate::raise::fail;
+use crate::values::VALUES_MAX;
 use mlua::{
     FromLua, IntoLuaMulti, Lua, LuaString, MultiValue, Number, Result, Table, Value, Variadic,
 };
@@ -22,9 +23,6 @@ const INTEGER_BYTES_MAX: usize = 8;
 
 /// Most that is aligned to where `!` says no number.
 const ALIGN_DEFAULT: usize = 8;
-
-/// Most values that a function returns: Lua has room for 8,000 on its stack.
-const VALUES_MAX: usize = 7_000;
 
 pub(crate) fn install(lua: &Lua, native: &Table, budget: &Arc<Budget>) -> Result<()> {
     let table = lua.create_table()?;

@@ -13,6 +13,9 @@ use crate::budget::Meter;
 use brickyard_wire::{Reply, Value};
 use mlua::{Lua, LuaString, Result, Table, Value as LuaValue};
 
+/// Most values that a function returns: Lua has room for 8,000 on its stack.
+pub(crate) const VALUES_MAX: usize = 7_000;
+
 /// What any value takes in a reply, about.
 const PIECE_BYTES: usize = 32;
 

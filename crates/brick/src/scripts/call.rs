@@ -83,7 +83,7 @@ impl ScriptCall {
                 let known = sha_text(args.at(1)).and_then(|sha| scripts.find(&sha));
                 known.ok_or(NOSCRIPT)?
             }
-            _ => scripts.add(args.at(1)),
+            _ => scripts.add(args.at(1))?,
         };
         let is_ro = matches!(spec.id, CommandId::EvalRo | CommandId::EvalshaRo);
         let shebang = Shebang::parse(&text.body).map_err(ErrorReply::new)?;
@@ -130,6 +130,14 @@ impl ScriptCall {
     pub(crate) fn bytes(&self) -> usize {
         self.words.memory_bytes() + self.text.body.len()
     }
+}
+
+/// Commands that run a script.
+pub(crate) const fn is_script(id: CommandId) -> bool {
+    matches!(
+        id,
+        CommandId::Eval | CommandId::EvalRo | CommandId::Evalsha | CommandId::EvalshaRo
+    )
 }
 
 const FIRST_KEY: usize = 3;

@@ -3,7 +3,8 @@
 //! Invariant: their number and their bytes are bounded; those that were asked for least recently go first. So a client that makes a new text
 //! for each call, as it should not, costs others the names of scripts that they do not use.
 
-use brickyard_script::{ShaText, Switch, sha1_hex};
+use brickyard_command::ErrorReply;
+use brickyard_script::{ShaText, Switch, TEXT_BYTES_MAX, sha1_hex};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -119,14 +120,22 @@ impl NodeScripts {
     }
 
     /// Makes a script known.
-    pub(crate) fn add(&self, text: &[u8]) -> Arc<ScriptText> {
+    pub(crate) fn add(&self, text: &[u8]) -> Result<Arc<ScriptText>, ErrorReply> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(ErrorReply::new(format!(
+                "ERR the script is {} bytes long and the longest is {TEXT_BYTES_MAX}; give it data as arguments",
+                text.len()
+            )));
+        }
         let script = ScriptText::new(text);
-        self.texts().add(script)
+        Ok(self.texts().add(script))
     }
 
     /// Forgets all scripts.
     pub(crate) fn flush(&self) {
-        *self.texts() = Texts::default();
+        // Freed when nobody waits for it any more.
+        let forgotten = std::mem::take(&mut *self.texts());
+        drop(forgotten);
     }
 
     /// Ends the scripts that run on the node's bricks; whether there were any.

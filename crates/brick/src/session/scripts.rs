@@ -4,6 +4,7 @@
 //! here, until it comes to a key.
 
 use super::next::{Next, Outcome};
+use super::transact::one_slot;
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
 use crate::core::Core;
@@ -12,8 +13,7 @@ use crate::keyed::{Admission, ScriptRun, admission};
 use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, redirect};
 use crate::request::{Request, Work};
 use crate::scripts::{ScriptCall, sha_text};
-use crate::tables::TableState;
-use crate::transaction::Transaction;
+use crate::transaction::{Step, Transaction};
 use brickyard_command::request::ScriptCommand;
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_script::Shebang;
@@ -66,11 +66,9 @@ fn begin(
     let connection = &clients[id];
     let (table, protocol) = (connection.session.table, connection.session.protocol);
     let state = core.table(table).ok_or_else(dropped_table)?;
-    let key = transaction.first_key().unwrap_or_default();
-    let location = state.map.locate(key);
-    if !are_together(state, &transaction, key) {
-        return Err(CROSSSLOT);
-    }
+    let declared = transaction.steps.iter().flat_map(Step::keys);
+    let location =
+        one_slot(state, declared.chain(transaction.route.as_deref())).ok_or(CROSSSLOT)?;
     let only_reads = transaction.only_reads();
     let from_backup = connection.accepted.port == Port::Node || connection.session.is_readonly;
     let admitted = admission(core, state, location.leaf, only_reads, from_backup);
@@ -84,16 +82,6 @@ fn begin(
     let (origin, work) = (core.own(token), Work::Transaction(Box::new(transaction)));
     let request = Request::new(origin, state.id, protocol, work, core.deadline());
     Ok(Next::Begin(request))
-}
-
-/// Whether all of a script's keys are in the slot and partition of the first.
-fn are_together(state: &TableState, transaction: &Transaction, first: &[u8]) -> bool {
-    let first = state.map.locate(first);
-    let mut keys = transaction.steps.iter().flat_map(|step| step.keys());
-    keys.all(|key| {
-        let it = state.map.locate(key);
-        it.slot == first.slot && it.leaf == first.leaf
-    })
 }
 
 /// Answers SCRIPT, which is about the scripts of this node.
@@ -128,7 +116,7 @@ pub(super) fn script(
                     "NOTBUSY No scripts in execution right now.",
                 ));
             }
-            ScriptCommand::Load(text) => reply.bulk(&scripts.add(text).sha),
+            ScriptCommand::Load(text) => reply.bulk(&scripts.add(text)?.sha),
         }
         Ok(())
     })

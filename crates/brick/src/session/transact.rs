@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, redirect};
 use crate::request::{Request, Work};
-use crate::scripts::{ScriptCall, with_text};
+use crate::scripts::{ScriptCall, is_script, with_text};
 use crate::tables::TableState;
 use crate::transaction::{Queue, Step, Transaction, Watch};
 use crate::version::Version;
@@ -126,14 +126,6 @@ pub(crate) const fn is_queueable(id: CommandId) -> bool {
     )
 }
 
-/// Commands that run a script.
-const fn is_script(id: CommandId) -> bool {
-    matches!(
-        id,
-        CommandId::Eval | CommandId::EvalRo | CommandId::Evalsha | CommandId::EvalshaRo
-    )
-}
-
 /// Commands that are about more than one partition or change what a connection is.
 const fn is_whole_table(id: CommandId) -> bool {
     matches!(
@@ -225,7 +217,10 @@ pub(super) fn on_watched(session: &mut Session, lines: &[u8]) -> Vec<u8> {
 }
 
 /// The one slot and partition of all these keys; `None` if they are in several.
-fn one_slot<'a>(state: &TableState, keys: impl Iterator<Item = &'a [u8]>) -> Option<Location> {
+pub(super) fn one_slot<'a>(
+    state: &TableState,
+    keys: impl Iterator<Item = &'a [u8]>,
+) -> Option<Location> {
     let mut locations = keys.map(|key| state.map.locate(key));
     let first = locations.next()?;
     locations
