@@ -67,8 +67,8 @@ const fn script_time(name: &'static str) -> Settable {
     Settable {
         name,
         least: 1,
-        // A brick that is silent for longer is taken for dead.
-        most: 1_000,
+        // A turn may have half as much again, and a brick that is silent for a second is taken for dead.
+        most: 500,
         store: |settings, value| store(&settings.script_time_max, value),
     }
 }

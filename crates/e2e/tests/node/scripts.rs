@@ -345,7 +345,7 @@ fn a_script_can_be_killed() {
     let server = Setup::brickyard(2).start();
     let mut bricks = [server.connect_brick(0), server.connect_brick(1)];
     // As long as one can be allowed to take.
-    bricks[0].must(&["CONFIG", "SET", "lua-time-limit", "1000"]);
+    bricks[0].must(&["CONFIG", "SET", "lua-time-limit", "500"]);
     let refused = bricks[0].call(&["CONFIG", "SET", "busy-reply-threshold", "5000"]);
     assert!(refused.is_error(), "{refused}");
     let [runs, kills] = &mut bricks;
