@@ -164,7 +164,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
         return;
     };
     let pictures = Pictures::of_environment();
-    let arguments = ["--default-replicas", "2", "--recovery-bandwidth", "256KiB"];
+    let arguments = ["--default-replicas", "2", "--recovery-bandwidth", "96KiB"];
     let mut cluster = Cluster::start(&[0, 1, 2], 2, &arguments);
     cluster.create_table("orders", &["REPLICAS", "2", "PARTITIONS", "128"]);
     cluster.create_table("sessions", &["REPLICAS", "3", "PARTITIONS", "64"]);
@@ -243,27 +243,30 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     });
     assert!(is_whole.is_some(), "{:?}", browser.text("#health"));
 
-    // Another one joins, and gets its share.
-    cluster.add();
+    // Another one joins while no move may begin: what it will get is told, and stays so.
     browser.wear(1280, 860, false);
-    wait_for("copies that move, as arrows", || {
-        (count(&browser, ".node") == 4 && count(&browser, "path.move") > 0).then_some(())
-    });
-    pictures.take(&browser, "rebalance");
     browser.click("nav a[href='#operations']");
-    browser.wait_for("#rebalance-state", "moving");
-    browser.wait_for("#plan", "copy");
-    browser.wait_for("#backup", "brickyard backup create");
-    pictures.take(&browser, "operations");
+    browser.wait_for("#rebalance button", "Pause");
     browser.click("#rebalance button");
     browser.wait_for("#confirm-title", "Begin no more moves?");
     browser.click("#confirm-yes");
     browser.wait_for("#rebalance-state", "paused");
+    cluster.add();
+    browser.wait_for("#plan", "copy");
+    browser.wait_for("#backup", "brickyard backup create");
+    pictures.take(&browser, "operations");
+
+    // Moves go on, and it gets its share.
     browser.click("#rebalance button");
     browser.click("#confirm-yes");
     wait_for("moves that go on", || {
         browser.text("#rebalance-state").filter(|it| it != "paused")
     });
+    browser.click("nav a[href='#overview']");
+    wait_for("copies that move, as arrows", || {
+        (count(&browser, ".node") == 4 && count(&browser, "path.move") > 0).then_some(())
+    });
+    pictures.take(&browser, "rebalance");
 
     // On a phone.
     browser.click("nav a[href='#overview']");
