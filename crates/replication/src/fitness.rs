@@ -32,11 +32,20 @@ pub(crate) struct Fitness {
     pub(crate) sync_wanted: LogMark,
     /// The newest batch that was refused: nobody waits for it.
     refused: LogMark,
-    /// The log is stuck, at least until then.
-    stuck_until: Option<Instant>,
+    stuck: Option<Stuck>,
     /// It learns nothing before.
     learns_at: Instant,
     pause: Duration,
+}
+
+/// The log is stuck.
+#[derive(Clone, Copy, Debug)]
+struct Stuck {
+    since: Instant,
+    /// At least until then.
+    until: Instant,
+    /// It refused something: that is so whatever the disks of others do.
+    refuses: bool,
 }
 
 /// How far the own log is.
@@ -50,7 +59,17 @@ pub(crate) struct Progress {
 impl Fitness {
     /// Whether what it were given would wait.
     pub(crate) const fn is_stuck(&self) -> bool {
-        self.stuck_until.is_some()
+        self.stuck.is_some()
+    }
+
+    /// Whether it refuses what it is given.
+    pub(crate) fn refuses(&self) -> bool {
+        self.stuck.is_some_and(|it| it.refuses)
+    }
+
+    /// For how long it has been stuck.
+    pub(crate) fn stuck_for(&self, now: Instant) -> Duration {
+        self.stuck.map_or(Duration::ZERO, |it| now - it.since)
     }
 
     /// Whether the brick may catch up with others.
@@ -74,7 +93,7 @@ impl Fitness {
         self.refused = self.refused.max(batch);
         self.appended.give_up();
         self.synced.give_up();
-        self.declare(now);
+        self.declare(now, true);
     }
 
     /// A tick: whether the log has come to be stuck since the one before.
@@ -95,21 +114,26 @@ impl Fitness {
         let is_still = |pace: &Pace| pace.waited() >= pace.patience(least, most);
         let stands_still = is_still(&self.appended) || is_still(&self.synced);
         if stands_still && config.suspects_early() {
-            self.declare(now);
-        } else if self.stuck_until.is_some_and(|until| now >= until) {
-            self.stuck_until = None;
+            self.declare(now, false);
+        } else if self.stuck.is_some_and(|it| now >= it.until) {
+            self.stuck = None;
         }
         self.is_stuck() && !was_stuck
     }
 
-    fn declare(&mut self, now: Instant) {
+    fn declare(&mut self, now: Instant, refuses: bool) {
         // What it is refused before it learns again is of the same time.
-        if self.stuck_until.is_none() && now >= self.learns_at {
+        if self.stuck.is_none() && now >= self.learns_at {
             let is_again = self.pause > Duration::ZERO && now < self.learns_at + FORGOTTEN;
             let pause = if is_again { self.pause * 2 } else { PAUSE_MIN };
             self.pause = pause.min(PAUSE_MAX);
         }
-        self.stuck_until = Some(now + REFUSES);
+        let before = self.stuck;
+        self.stuck = Some(Stuck {
+            since: before.map_or(now, |it| it.since),
+            until: now + REFUSES,
+            refuses: refuses || before.is_some_and(|it| it.refuses),
+        });
         self.learns_at = now + self.pause;
     }
 }

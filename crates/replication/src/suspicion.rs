@@ -12,10 +12,15 @@
 //! heard of the next view, and asks for that. Neither does anything in this view from then on, so nobody has to be waited for
 //! (rule `a withdrawn member is fenced`). A change that is late, or asked for in vain, is asked for again.
 //!
+//! A log that refuses is worse than one that is slow, so that for a primary with such a log it is enough that half are in step. They
+//! need not be quick: what they were is all that is known, since nothing is sent to them any more. For the same reason a primary
+//! goes after `eviction_timeout` to whoever is in step.
+//!
 //! Not here: how long things take (`pace`), when the own log is stuck (`fitness`), what the control plane makes of a request.
 
 use crate::follow::leave;
 use crate::frame::Reason;
+use crate::link::Sender;
 use crate::links::Links;
 use crate::member::{Member, Phase, Stall};
 use crate::own_log::OwnLog;
@@ -81,11 +86,18 @@ impl Suspicion<'_> {
             (false, true) => STAY_BEHIND_SLOW,
             (false, false) => return,
         };
-        let links = &*self.links;
+        let (links, config) = (&*self.links, self.config);
+        let refuses = fitness.refuses();
+        let is_long = fitness.stuck_for(self.now) >= config.eviction_timeout;
         for it in self.partitions.iter_mut().filter(|it| it.leads()) {
             let stay = it.place.in_sync.saturating_sub(1);
-            let is_judged = judges(it, links, self.config, (false, self.config.me));
-            if !is_judged || stay < least.max(it.place.min_in_sync) {
+            let least = least.max(it.place.min_in_sync);
+            let votes = |sender: &Sender| sender.waited() < config.suspect_after;
+            let in_step = || count_others(it, links, config.me, votes);
+            let is_worse = judges(it, links, config, (false, config.me))
+                || (refuses && is_half(it, config, in_step()))
+                || (is_long && in_step() >= least);
+            if stay < least || !is_worse {
                 continue;
             }
             // As if this brick had heard that the next view fences it.
@@ -297,16 +309,31 @@ fn judges(
     config: &ReplicatorConfig,
     (is_own_well, of): (bool, Replica),
 ) -> bool {
-    let is_well = |member: &&Member| {
+    let is_quick =
+        |sender: &Sender| !sender.is_slow() && sender.waited() < config.suspect_after / 2;
+    let well = count_others(it, links, of, is_quick) + usize::from(is_own_well);
+    is_half(it, config, well)
+}
+
+/// Whether so many are half of the copies that there should be, and early suspicion is on.
+fn is_half(it: &Partition, config: &ReplicatorConfig, count: usize) -> bool {
+    config.suspects_early() && count * 2 >= it.place.replicas
+}
+
+/// How many backups are in step and vote like that, one aside.
+fn count_others(
+    it: &Partition,
+    links: &Links,
+    aside: Replica,
+    votes: impl Fn(&Sender) -> bool,
+) -> usize {
+    let is_one = |member: &&Member| {
         let is_in_step = matches!(member.phase, Phase::Streaming { .. }) && !member.is_learner;
         let link = member.link.and_then(|id| links.get(id));
         let sender = link.filter(|it| !it.is_stale).map(|it| &it.sender);
-        let is_quick =
-            sender.is_some_and(|it| !it.is_slow() && it.waited() < config.suspect_after / 2);
-        is_in_step && is_quick && member.replica != of
+        is_in_step && sender.is_some_and(&votes) && member.replica != aside
     };
-    let well = it.lead.members.iter().filter(is_well).count() + usize::from(is_own_well);
-    config.suspects_early() && well * 2 >= it.place.replicas
+    it.lead.members.iter().filter(is_one).count()
 }
 
 fn next_view(it: &Partition) -> View {

@@ -263,6 +263,56 @@ fn nobody_is_slow_where_most_are() {
     }
 }
 
+/// A cluster in which all disks were slow, so that brick 0 has seen nobody be quick of late.
+fn all_were_slow() -> Cluster {
+    let mut cluster = cluster(3);
+    for tick in 0..100 {
+        cluster.is_log_held = vec![tick % 5 != 0; 3];
+        cluster.brick(0).put(P, "k", "v");
+        cluster.run();
+        assert_eq!(evictions(&mut cluster, 0, 1), None, "tick {tick}");
+    }
+    cluster.is_log_held = vec![false; 3];
+    cluster.run();
+    cluster
+}
+
+/// Nothing that it could send them would show that they are quick by now.
+#[test]
+fn a_primary_whose_disk_is_full_hands_over_to_those_that_were_slow() {
+    let mut cluster = all_were_slow();
+    cluster.is_log_held[0] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    refuse(&mut cluster, 0);
+    let (ticks, asked) = evictions(&mut cluster, 0, 20).unwrap();
+    assert_eq!(ticks, 1);
+    assert_eq!(asked, [evict(P, 0, true), evict(Q, 0, true)]);
+}
+
+#[test]
+fn a_primary_whose_disk_is_full_stays_where_another_s_is_full_too() {
+    let mut cluster = all_were_slow();
+    cluster.is_log_held = vec![true, true, false];
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    cluster.run();
+    refuse(&mut cluster, 1);
+    refuse(&mut cluster, 0);
+    cluster.run();
+    let asked = evictions(&mut cluster, 0, 20);
+    assert!(asked.is_none_or(|(_, asked)| !asked.contains(&evict(P, 0, true))));
+}
+
+#[test]
+fn a_primary_whose_disk_stands_still_hands_over_to_those_that_were_slow_after_the_timeout() {
+    let mut cluster = all_were_slow();
+    cluster.is_log_held[0] = true;
+    cluster.brick(0).put(P, "k", "v").unwrap();
+    let (ticks, asked) = evictions(&mut cluster, 0, 90).unwrap();
+    assert!((50..=75).contains(&ticks), "{ticks}");
+    assert_eq!(asked, [evict(P, 0, true), evict(Q, 0, true)]);
+}
+
 /// As when a process was stopped, or got no time.
 #[test]
 fn a_primary_that_stood_still_blames_nobody() {
