@@ -78,9 +78,13 @@ const ROOMS: &[Room] = &[
     core("history", &[]),
     // Uses none of them: it is what they are compared with.
     outer("model", Uses::Only(&[])),
+    outer("tcp", Uses::Only(&[])),
     outer("tls", Uses::Only(&[])),
     outer("server", Uses::AllBefore),
-    outer("client", Uses::Only(&["types", "wire", "routing", "tls"])),
+    outer(
+        "client",
+        Uses::Only(&["types", "wire", "routing", "tcp", "tls"]),
+    ),
     outer("sim", Uses::AllBefore),
     outer("fuzz", Uses::AllBefore),
     outer(

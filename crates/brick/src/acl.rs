@@ -8,7 +8,9 @@
 //!
 //! Not here: rights on tables (`users`), what the rules look like (`session/acl`).
 
-use brickyard_command::{Args, CommandSet, ErrorReply, Spec, glob, keys_used, table::flag};
+use brickyard_command::{
+    Args, CommandId, CommandSet, ErrorReply, Spec, glob, keys_used, table::flag,
+};
 use brickyard_metadata::{Account, KeyPattern};
 
 /// See the module.
@@ -35,6 +37,8 @@ pub(crate) enum Lacking {
     Command(&'static str),
     /// This key.
     Key(Vec<u8>),
+    /// This channel, or pattern of channels.
+    Channel(Vec<u8>),
     /// Rights on the table, or on the node: the command's name.
     Table(&'static str),
 }
@@ -47,6 +51,7 @@ impl Lacking {
                 "NOPERM User {user} has no permissions to run the '{name}' command"
             )),
             Self::Key(_) => ErrorReply::constant("NOPERM No permissions to access a key"),
+            Self::Channel(_) => ErrorReply::constant("NOPERM No permissions to access a channel"),
             Self::Table(name) => ErrorReply::new(format!(
                 "NOPERM User {user} has no permissions to run the '{name}' command on this table"
             )),
@@ -102,6 +107,9 @@ impl Acl {
 
     /// What the user lacks for a request.
     pub(crate) fn lacking(&self, spec: &'static Spec, args: Args<'_>) -> Option<Lacking> {
+        if spec.has(flag::PUBSUB) && (self.may_all || self.commands.has(spec.id)) {
+            return self.lacking_channel(spec, args);
+        }
         if self.may_all {
             return None;
         }
@@ -120,6 +128,43 @@ impl Acl {
         });
         refused.map(|(key, _)| Lacking::Key(key.to_vec()))
     }
+}
+
+impl Acl {
+    /// Whether it may use every channel.
+    pub(crate) fn has_all_channels(&self) -> bool {
+        self.channels == [b"*"]
+    }
+
+    /// Whether it may use a channel. Of a pattern no more is known than that it is one of its own.
+    pub(crate) fn has_channel(&self, name: &[u8], is_pattern: bool) -> bool {
+        may_use_channel(&self.channels, name, is_pattern)
+    }
+
+    fn lacking_channel(&self, spec: &Spec, args: Args<'_>) -> Option<Lacking> {
+        let mut used = channels_used(spec.id, args);
+        let is_pattern = spec.id == CommandId::Psubscribe;
+        let lacking = used.find(|name| !self.has_channel(name, is_pattern));
+        lacking.map(|name| Lacking::Channel(name.to_vec()))
+    }
+}
+
+/// Whether patterns that were granted allow a channel, or a pattern of channels.
+pub(crate) fn may_use_channel(granted: &[Vec<u8>], name: &[u8], is_pattern: bool) -> bool {
+    granted
+        .iter()
+        .any(|it| it == b"*" || it == name || (!is_pattern && glob::matches(it, name, false)))
+}
+
+/// The channels of a request that sends to them or begins to listen.
+fn channels_used<'a>(id: CommandId, args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    use CommandId as Id;
+    let count = match id {
+        Id::Publish | Id::Spublish => 1,
+        Id::Subscribe | Id::Psubscribe | Id::Ssubscribe => usize::MAX,
+        _ => 0,
+    };
+    args.from(1).take(count)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What this brick refused for want of rights or of a password: the last few.
+//! What a node refused for want of rights or of a password: the last few, of all its bricks.
 //!
 //! In:  refusals. Out: entries, newest first; what was refused to the same user in the same way within a minute is one of them.
 //!
@@ -7,6 +7,7 @@
 
 use brickyard_types::UnixMillis;
 use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// So many are kept, as in Redis.
 const LEN_MAX: usize = 128;
@@ -20,7 +21,7 @@ const TEXT_BYTES_MAX: usize = 256;
 /// One kind of refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Denied {
-    /// `command`, `key`, `table` or `auth`.
+    /// `command`, `key`, `channel`, `table` or `auth`.
     pub(crate) reason: &'static str,
     /// `toplevel` or `multi`.
     pub(crate) context: &'static str,
@@ -43,6 +44,17 @@ pub(crate) struct DeniedEntry {
 }
 
 /// See the module.
+#[derive(Debug, Default)]
+pub struct NodeAclLog(Mutex<AclLog>);
+
+impl NodeAclLog {
+    /// The log, as long as nobody else has it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, AclLog> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The entries.
 #[derive(Debug, Default)]
 pub(crate) struct AclLog {
     entries: VecDeque<DeniedEntry>,

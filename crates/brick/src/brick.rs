@@ -231,6 +231,7 @@ impl Brick {
     /// What leaves for other nodes does so once a turn, after everything was executed, and once more if the turn went on.
     fn end_turn(&mut self) {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
+            self.send_published();
             self.send_remote();
             self.cleaner.go_on(&mut self.core.parts().outside);
             self.maintain_catch_ups();
@@ -470,7 +471,7 @@ impl Brick {
     /// takes it. Its id may be given out again at once.
     pub fn poll_closed(&mut self) -> Option<ConnectionId> {
         let core = &self.core;
-        let id = self.clients.take_closed(&core.shared, core.stats())?;
+        let id = self.clients.take_closed(core)?;
         while let Some((at, client)) = self.clients.take_orphaned() {
             self.resume_at(at, client);
         }

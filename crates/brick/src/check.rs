@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::core::Core;
 use crate::refusal::NO_AUTH;
 use crate::users::{Rights, User};
-use brickyard_command::{Args, ErrorReply, Spec, resolve, table::flag};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, resolve, table::flag};
 
 /// What is wrong with a request whatever its command does.
 #[inline(always)]
@@ -33,9 +33,11 @@ pub(crate) fn check(
             return Err(NO_AUTH);
         }
     }
-    // All rights on a table are none on the node.
-    if !connection.session.granted.is_free || spec.has(flag::ADMIN) {
+    if !connection.session.granted.is_free || needs_check(spec) {
         check_rights(connection, spec, *args)?;
+    }
+    if connection.only_listens() && !is_for_listeners(spec) {
+        return Err(only_for_listeners(spec));
     }
     if connection.session.multi.queue.is_some() && spec.has(flag::NO_MULTI) {
         return Err(ErrorReply::constant(
@@ -43,6 +45,36 @@ pub(crate) fn check(
         ));
     }
     Ok(spec)
+}
+
+/// Whether a command is looked at although its user may do everything in its table: all rights on a table are none on the node, and
+/// all keys are no channels.
+const fn needs_check(spec: &Spec) -> bool {
+    spec.flags & (flag::ADMIN | flag::PUBSUB) != 0
+}
+
+/// Whether a client of RESP2 that listens may send the command: it cannot tell other replies from messages.
+const fn is_for_listeners(spec: &Spec) -> bool {
+    use CommandId as Id;
+    matches!(
+        spec.id,
+        Id::Subscribe
+            | Id::Unsubscribe
+            | Id::Psubscribe
+            | Id::Punsubscribe
+            | Id::Ssubscribe
+            | Id::Sunsubscribe
+            | Id::Ping
+            | Id::Quit
+            | Id::Reset
+    )
+}
+
+fn only_for_listeners(spec: &Spec) -> ErrorReply {
+    ErrorReply::new(format!(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+        spec.name
+    ))
 }
 
 /// Refuses what the user may not do, and leaves a note of it for the log.
@@ -63,6 +95,7 @@ fn check_rights(
     let (reason, object) = match &lacking {
         Lacking::Command(name) => ("command", name.as_bytes().to_vec()),
         Lacking::Key(key) => ("key", key.clone()),
+        Lacking::Channel(name) => ("channel", name.clone()),
         Lacking::Table(name) => ("table", name.as_bytes().to_vec()),
     };
     let error = lacking.error(&user.name);
@@ -82,7 +115,7 @@ pub(crate) fn recheck(
     spec: &'static Spec,
     args: Args<'_>,
 ) -> Result<(), ErrorReply> {
-    if !connection.session.granted.is_free || spec.has(flag::ADMIN) {
+    if !connection.session.granted.is_free || needs_check(spec) {
         check_rights(connection, spec, args)?;
     }
     Ok(())

@@ -10,14 +10,16 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
+//! The files: this one the lists, `listeners` (who listens to channels), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
 //! replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does (`batch`, `execute`).
 
+mod listeners;
 mod memory;
 mod reply;
 mod room;
 mod user;
 
+pub(crate) use listeners::Desk;
 pub(crate) use memory::Evicted;
 pub(crate) use reply::wants_reply;
 use user::reenter_user;
@@ -29,11 +31,11 @@ use crate::core::Core;
 use crate::log::Log;
 use crate::request::Token;
 use crate::settings::Settings;
-use crate::shared::Shared;
 use crate::stats::Stats;
 use brickyard_routing::Member;
 use brickyard_types::Instant;
 use brickyard_wire::Protocol;
+use listeners::Listeners;
 use memory::BufferBytes;
 use slab::Slab;
 use std::collections::VecDeque;
@@ -66,6 +68,7 @@ pub(crate) struct Clients {
     ending: Vec<ConnectionId>,
     /// Told of changes of the map, with the client that asked.
     map_watchers: Vec<(ConnectionId, u64)>,
+    listeners: Listeners,
     /// A batch is being executed.
     is_running: bool,
     buffer_bytes: BufferBytes,
@@ -168,9 +171,14 @@ impl Clients {
             let Some(user) = &connection.session.user else {
                 continue;
             };
-            match core.users.find_on(&user.name) {
-                Some(now) => reenter_user(core, connection, now),
-                None => ended.push((connection.id, connection.blocked)),
+            let now = core.users.find_on(&user.name);
+            if let Some(now) = now {
+                reenter_user(core, connection, now);
+            }
+            // Who listens to what it may not hear any more ends as well, as in Redis.
+            let may_stay = now.is_some_and(|now| connection.session.told.may_listen(&now.acl));
+            if !may_stay {
+                ended.push((connection.id, connection.blocked));
             }
         }
         for (id, blocked) in ended {
@@ -483,13 +491,14 @@ impl Clients {
     }
 
     /// A connection to close: nothing of its replies is left to be made. What its output still has goes with it.
-    pub(crate) fn take_closed(&mut self, shared: &Shared, stats: &Stats) -> Option<ConnectionId> {
+    pub(crate) fn take_closed(&mut self, core: &Core) -> Option<ConnectionId> {
         let at = self.closing.iter().position(|id| {
             let it = &self[*id];
             it.end.is_broken || (!it.output.is_held() && it.output.ready().is_empty())
         })?;
         let id = self.closing.swap_remove(at);
-        let closed = self.connections.remove(id.0 as usize);
+        let mut closed = self.connections.remove(id.0 as usize);
+        self.leave_all(Desk::of(core), id, closed.session.told.listening.take());
         assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
         let marks = closed.marks;
         self.uncount(id);
@@ -500,8 +509,11 @@ impl Clients {
         if marks.is_roomy {
             self.roomy.retain(|roomy| *roomy != id);
         }
-        shared.counters.clients.fetch_sub(1, Relaxed);
-        stats.clients.connected.set(self.connections.len() as u64);
+        core.shared.counters.clients.fetch_sub(1, Relaxed);
+        core.stats()
+            .clients
+            .connected
+            .set(self.connections.len() as u64);
         if marks.is_waiting {
             self.waiting.retain(|waiting| *waiting != id);
         }
@@ -526,7 +538,7 @@ impl Clients {
             !is_on || connection.session.protocol == Protocol::Resp3,
             "RESP2 knows no messages that answer nothing"
         );
-        let was_on = std::mem::replace(&mut connection.session.watches_map, is_on);
+        let was_on = std::mem::replace(&mut connection.session.told.map, is_on);
         let watcher = (id, connection.client);
         if is_on && !was_on {
             self.map_watchers.push(watcher);
@@ -547,7 +559,7 @@ impl Clients {
             let connection = self.get_mut(*id).filter(|it| {
                 // It may have closed, gone back to RESP2, or begun anew with RESET.
                 it.client == *client
-                    && it.session.watches_map
+                    && it.session.told.map
                     && it.session.protocol == Protocol::Resp3
             });
             let Some(connection) = connection else {

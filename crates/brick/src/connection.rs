@@ -8,6 +8,7 @@ use crate::output::{Lost, Output, PlaceholderId};
 use crate::quota::Seat;
 use crate::room::{ReplyLengths, Returned};
 use crate::shared::Shared;
+use crate::told::Told;
 use crate::transaction::Multi;
 use crate::users::Rights;
 use brickyard_types::{Instant, UnixMillis};
@@ -63,8 +64,7 @@ pub(crate) struct Session {
     pub(crate) database: u16,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) is_readonly: bool,
-    /// It is told of changes of the map (`CLUSTER WATCH`).
-    pub(crate) watches_map: bool,
+    pub(crate) told: Told,
     pub(crate) no_evict: bool,
     pub(crate) no_touch: bool,
     pub(crate) multi: Multi,
@@ -192,7 +192,7 @@ impl Connection {
                 database: 0,
                 reply_mode: ReplyMode::On,
                 is_readonly: false,
-                watches_map: false,
+                told: Told::default(),
                 no_evict: false,
                 no_touch: false,
                 multi: Multi::default(),

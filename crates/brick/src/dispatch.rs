@@ -22,6 +22,7 @@ pub(crate) use expire::lose;
 use crate::accepted::ConnectionId;
 use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
+use crate::channels::Published;
 use crate::effect::Effect;
 use crate::forward::{Forward, ForwardReply, NoRoom, ReplyKind};
 use crate::keyed::{
@@ -464,6 +465,29 @@ impl Brick {
         self.exchange(|exchange, peers| exchange.send_remote(peers));
     }
 
+    /// What was published here goes wherever somebody may listen.
+    pub(crate) fn send_published(&mut self) {
+        for published in self.core.outbox.take_published() {
+            self.deliver(&published);
+            self.exchange(|exchange, _| exchange.post(&published));
+        }
+    }
+
+    /// Whoever of this node listens gets a message.
+    fn deliver(&mut self, published: &Published) {
+        let own = self.core.member();
+        for brick in self.core.shared.channels.receivers(published).bricks {
+            assert!(brick.0 < self.core.bricks(), "{brick} is none of this node");
+            if brick == own.brick {
+                self.clients.deliver(published, &self.core.shared.settings);
+            } else {
+                let to = Member { brick, ..own };
+                let message = Forward::Published(published.clone());
+                self.core.outbox.push(to, message);
+            }
+        }
+    }
+
     /// Takes what other nodes' bricks have sent.
     pub(crate) fn take_messages(&mut self) {
         for (peer, bytes) in std::mem::take(&mut self.core.replicas.messages) {
@@ -473,6 +497,7 @@ impl Brick {
                     self.exchange(|exchange, _| exchange.on_reply(peer, number, reply));
                 }
                 Some(Message::Resume(client)) => self.core.requests.stalls.end(peer.member, client),
+                Some(Message::Published(published)) => self.deliver(&published),
                 None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
                     self.core.effects.push_back(Effect::Report(text));

@@ -316,6 +316,9 @@ impl Brick {
                     self.on_not_executed((from, no_room, Some(*request)));
                 }
                 Forward::Resume(client) => self.core.requests.stalls.end(from, client),
+                Forward::Published(published) => {
+                    self.clients.deliver(&published, &self.core.shared.settings);
+                }
             }
         }
     }

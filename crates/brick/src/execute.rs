@@ -18,7 +18,7 @@ use crate::request::Attempt;
 use crate::scripts::is_script;
 use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
-use brickyard_command::{Args, CommandId, ErrorReply, Spec};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, table::flag};
 use brickyard_wire::Reply;
 
 /// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
@@ -154,7 +154,8 @@ impl Brick {
         match checked {
             Ok(spec) => {
                 self.meter.note(spec.id);
-                let is_keyed = spec.key_first > 0 && spec.id != CommandId::Watch;
+                let is_keyed =
+                    spec.key_first > 0 && spec.id != CommandId::Watch && !spec.has(flag::PUBSUB);
                 if self.clients[id].session.multi.queue.is_some() && is_queueable(spec.id) {
                     let queued = enqueue(&self.core, &mut self.clients, id, spec, *args);
                     if let Err(error) = queued {
@@ -255,7 +256,7 @@ impl Brick {
             .get_mut(id)
             .and_then(|it| it.session.denied.take());
         if let Some(denied) = denied {
-            self.meter.acl_log.note(denied, self.core.unix);
+            self.core.shared.acl_log.lock().note(denied, self.core.unix);
         }
     }
 

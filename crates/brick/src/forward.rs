@@ -6,6 +6,7 @@
 //!
 //! Not here: requests for other nodes, which wait for a stream and for their answer (`remote`).
 
+use crate::channels::Published;
 use crate::request::{Request, Token};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::BrickId;
@@ -71,6 +72,8 @@ pub enum Forward {
     NoRoom(Box<Request>, usize),
     /// The client of that number has room again.
     Resume(u64),
+    /// A message to a channel that clients of the brick listen to.
+    Published(Published),
 }
 
 impl Forward {
@@ -82,6 +85,7 @@ impl Forward {
             Self::Returned(request) | Self::NoRoom(request, _) => request.bytes(),
             Self::Resume(_) => size_of::<Self>(),
             Self::Reply(reply) => reply.bytes.len(),
+            Self::Published(published) => published.bytes(),
         }
     }
 }
@@ -92,6 +96,8 @@ pub(crate) struct Outbox {
     by_brick: Vec<Vec<Forward>>,
     /// Replies to bricks of other nodes; they leave through `remote`.
     remote: Vec<(Member, ForwardReply)>,
+    /// Messages to channels; they leave for wherever somebody may listen when the turn ends.
+    published: Vec<Published>,
     node: NodeId,
     bytes: usize,
 }
@@ -101,6 +107,7 @@ impl Outbox {
         Self {
             by_brick: (0..bricks).map(|_| Vec::new()).collect(),
             remote: Vec::new(),
+            published: Vec::new(),
             node,
             bytes: 0,
         }
@@ -128,6 +135,17 @@ impl Outbox {
             self.bytes += reply.bytes.len();
             self.remote.push((to, reply));
         }
+    }
+
+    /// A message to a channel.
+    pub(crate) fn publish(&mut self, published: Published) {
+        self.bytes += published.bytes();
+        self.published.push(published);
+    }
+
+    /// The messages to channels.
+    pub(crate) fn take_published(&mut self) -> Vec<Published> {
+        std::mem::take(&mut self.published)
     }
 
     /// The answers for other nodes.

@@ -1,7 +1,9 @@
 //! Drives bricks in tests: a log in memory that does what it is told, and clients that speak bytes.
 
 use crate::accepted::{Accepted, Port};
+use crate::acl_log::NodeAclLog;
 use crate::append::{Append, BatchId};
+use crate::channels::NodeChannels;
 use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
 use crate::quota::Quotas;
@@ -139,6 +141,8 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         counters: NodeCounters::new(UnixMillis(0)),
         quotas: Quotas::default(),
         scripts: NodeScripts::new(bricks as usize),
+        acl_log: NodeAclLog::default(),
+        channels: NodeChannels::default(),
     })
 }
 

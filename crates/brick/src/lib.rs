@@ -16,12 +16,13 @@
 
 mod accepted;
 pub mod acl;
-mod acl_log;
+pub mod acl_log;
 mod append;
 mod baselines;
 mod batch;
 mod brick;
 mod catch_up;
+pub mod channels;
 mod check;
 mod clean;
 mod clients;
@@ -97,6 +98,7 @@ mod slowlog;
 mod staging;
 pub mod stats;
 mod tables;
+mod told;
 mod transaction;
 mod upkeep;
 pub mod users;

@@ -5,7 +5,6 @@
 //!
 //! A run is measured, not a command: reading the clock costs more than a GET. Each of its commands counts as the mean.
 
-use crate::acl_log::AclLog;
 use crate::settings::Settings;
 use crate::slowlog::{SlowCommand, Slowlog};
 use crate::stats::Stats;
@@ -20,8 +19,6 @@ pub(crate) struct Meter {
     /// A command of it that goes into the slow log if the run was slow.
     slow: Option<SlowCommand>,
     slowlog: Slowlog,
-    /// What was refused to users.
-    pub(crate) acl_log: AclLog,
 }
 
 impl Meter {

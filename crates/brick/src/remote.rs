@@ -9,16 +9,18 @@
 //! - What a peer sent is believed in nothing before it was decoded as a whole.
 //!
 //! The files: this one sends and takes answers, `hedge` says which replica reads, `elsewhere` sees to what is not
-//! answered, `message` has the bytes.
+//! answered, `message` has the bytes, `posts` sends what nobody answers.
 
 mod elsewhere;
 mod hedge;
 mod message;
+mod posts;
 
 pub(crate) use elsewhere::unknown;
 pub(crate) use message::{Message, decode};
 pub use message::{message_kind, reads_message};
 
+use crate::channels::Published;
 use crate::core::Core;
 use crate::dispatch::waits::{await_view, await_view_again};
 use crate::effect::Effect;
@@ -37,6 +39,7 @@ use brickyard_routing::{Member, Replica};
 use brickyard_types::{Incarnation, Instant};
 use hedge::{FailureDetector, may_hedge};
 use message::{encode_reply, encode_request, encode_resume};
+use posts::Posts;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A request that another node has, or will get; [`crate::requests`] has it under `id`.
@@ -70,6 +73,7 @@ pub(crate) struct Remotes {
     reply_bytes: usize,
     /// Clients that have room again, and bricks that are to hear of it before they get anything else.
     resumes: Vec<(Member, u64)>,
+    posts: Posts,
     pub(crate) failure_detector: FailureDetector,
     pub(crate) ids: OwnIds,
 }
@@ -197,6 +201,11 @@ impl<'a> Exchange<'a> {
         self.remotes.resumes.push((at, client));
     }
 
+    /// A message to a channel goes to all other nodes.
+    pub(crate) fn post(&mut self, published: &Published) {
+        self.remotes.posts.add(self.core, published);
+    }
+
     /// Takes what a client asked and was not sent yet.
     pub(crate) fn take_unsent(&mut self, client: u64) -> Vec<CameBack> {
         let unsent = self.remotes.unsent.iter().copied();
@@ -255,6 +264,7 @@ impl<'a> Exchange<'a> {
         }
         self.send_replies(peers);
         self.send_requests();
+        self.remotes.posts.send(self.core);
     }
 
     /// A request that is with another node, or was to go there, is here again.

@@ -6,7 +6,7 @@
 //! A command is a function of the components that it may change. It writes its reply, or refuses with an error, and says what is
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
-//! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `whole` (DBSIZE, KEYS, SCAN,
+//! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, SCRIPT), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
@@ -15,6 +15,7 @@ mod account_rules;
 mod acl;
 pub(crate) mod audit;
 pub(crate) mod calls;
+mod channels;
 mod client;
 pub(crate) mod cluster;
 mod config;
@@ -53,7 +54,7 @@ use crate::request::{Request, Token, Work};
 use crate::upkeep::publish;
 use audit::{AuditRecord, is_audited};
 use brickyard_command::request::{ConfigCommand, ExportPiece, ScriptCommand};
-use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, resolve};
+use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, resolve, table::flag};
 use brickyard_routing::Member;
 use brickyard_types::{Op, PartitionId};
 use calls::Calls;
@@ -125,6 +126,11 @@ impl Brick {
         } = self;
         let port = clients[id].accepted.port;
         match spec.id {
+            Id::Ping if clients[id].only_listens() => clients.push(id, |push| {
+                push.array(2);
+                push.bulk(b"pong");
+                push.bulk(args.get(1).unwrap_or_default());
+            }),
             Id::Ping => clients.answer(id, |reply| ping(args, reply))?,
             Id::Echo => clients.reply(id, |reply| reply.bulk(args.at(1))),
             Id::Time => clients.reply(id, |reply| time(core.unix, reply)),
@@ -172,8 +178,11 @@ impl Brick {
                     _ => memory::memory(&info, spec.id, reply),
                 });
             }
+            _ if spec.has(flag::PUBSUB) || spec.id == Id::PubsubHelp => {
+                return channels::channels(core, clients, id, spec, args);
+            }
             _ if spec.name.starts_with("acl") => {
-                return acl::acl(core, clients, &mut meter.acl_log, id, spec, args);
+                return acl::acl(core, clients, id, spec, args);
             }
             _ if spec.name.starts_with("client") => {
                 return client::client(core, clients, id, spec, args);

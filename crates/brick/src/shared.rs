@@ -1,5 +1,7 @@
 //! What every brick of a node sees: who the node is, its settings, users and statistics.
 
+use crate::acl_log::NodeAclLog;
+use crate::channels::NodeChannels;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
 use crate::settings::Settings;
@@ -133,6 +135,10 @@ pub struct Shared {
     pub quotas: Quotas,
     /// Scripts that the node knows, and those that run.
     pub scripts: NodeScripts,
+    /// What was refused to users.
+    pub acl_log: NodeAclLog,
+    /// What clients of all bricks listen to.
+    pub channels: NodeChannels,
 }
 
 /// What the operating system says of the process.

@@ -112,6 +112,8 @@ pub struct ClientStats {
     pub evicted: Counter,
     /// Requests that came back unexecuted, since there was no room for their replies at their clients.
     pub held_back: Counter,
+    /// Messages to channels that did not leave for another node: it took none, or there was no room.
+    pub messages_lost: Counter,
     /// Frames that were no requests; the connection was closed.
     pub protocol_errors: Counter,
 }

@@ -29,7 +29,7 @@ pub const CATEGORIES: [(&str, u32); 21] = [
     ("hyperloglog", 0),
     ("geo", 0),
     ("stream", 0),
-    ("pubsub", 0),
+    ("pubsub", category::PUBSUB),
     ("admin", category::ADMIN),
     ("fast", category::FAST),
     ("slow", category::SLOW),

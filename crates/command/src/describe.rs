@@ -220,7 +220,8 @@ fn reply_keys(
 ) -> Result<(), ErrorReply> {
     let spec = find(request).filter(|spec| !spec.is_hidden);
     let spec = spec.ok_or(ErrorReply::constant("ERR Invalid command specified"))?;
-    if spec.key_specs.is_empty() {
+    let is_key = |it: &KeySpec| it.flags & key_flag::NOT_KEY == 0;
+    if !spec.key_specs.iter().any(is_key) {
         return Err(ErrorReply::constant("ERR The command has no key arguments"));
     }
     if !spec.accepts(request.len()) {

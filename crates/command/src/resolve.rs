@@ -8,7 +8,7 @@
 use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::expire::until_nul;
-use crate::table::{Spec, lookup, lookup_subcommand};
+use crate::table::{Spec, key_flag, lookup, lookup_subcommand};
 use brickyard_types::limits::KEY_BYTES_MAX;
 
 /// Most bytes of a name that an error quotes, and most of the arguments in all.
@@ -83,7 +83,8 @@ pub fn keys<'a>(
         .iter()
         .all(|keys| keys.positions(args).is_some());
     let specs = if is_complete { spec.key_specs } else { &[] };
-    specs.iter().flat_map(move |keys| {
+    let specs = specs.iter().filter(|it| it.flags & key_flag::NOT_KEY == 0);
+    specs.flat_map(move |keys| {
         let (begin, end) = keys.positions(args).unwrap_or_default();
         (begin..end).step_by(keys.step as usize)
     })

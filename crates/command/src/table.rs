@@ -13,6 +13,7 @@
 
 mod acl;
 mod bits;
+mod channels;
 mod cluster;
 mod connection;
 mod docs;
@@ -36,13 +37,14 @@ pub use key_spec::KeySpec;
 pub use lookup::{lookup, lookup_full, lookup_subcommand};
 pub use spec::Spec;
 
-const FAMILIES: [&[Spec]; 11] = [
+const FAMILIES: [&[Spec]; 12] = [
     strings::COMMANDS,
     bits::COMMANDS,
     keys::COMMANDS,
     connection::COMMANDS,
     transactions::COMMANDS,
     scripts::COMMANDS,
+    channels::COMMANDS,
     server::COMMANDS,
     cluster::COMMANDS,
     tables::COMMANDS,

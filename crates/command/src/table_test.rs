@@ -37,7 +37,8 @@ fn keys_are_within_the_arguments_that_the_arity_asks_for() {
         let shortest = usize::from(spec.arity.unsigned_abs());
         let words = vec!["0"; shortest];
         let args: OwnedArgs = words.iter().collect();
-        for keys in spec.key_specs {
+        let keys = spec.key_specs.iter();
+        for keys in keys.filter(|it| it.flags & key_flag::NOT_KEY == 0) {
             assert!(keys.positions(args.as_args()).is_some(), "{}", spec.name);
         }
     }

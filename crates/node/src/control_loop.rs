@@ -339,7 +339,7 @@ impl<H: ControlIo> ControlLoop<H> {
     /// A stream that a brick wanted is there.
     pub fn on_stream(&mut self, own: Replica, peer: Replica) {
         if let Phase::Member(member) = &mut self.phase {
-            member.on_stream(own, peer);
+            member.on_stream(self.common.host.now(), own, peer);
         }
     }
 

@@ -566,8 +566,8 @@ impl ClusterMember {
     }
 
     /// A stream that a brick wanted is there.
-    pub fn on_stream(&mut self, own: Replica, peer: Replica) {
-        self.streams.on_dialed(own, peer);
+    pub fn on_stream(&mut self, now: Instant, own: Replica, peer: Replica) {
+        self.streams.on_dialed(now, own, peer);
     }
 
     /// There is none; the brick says so again if it still wants one.

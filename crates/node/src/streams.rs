@@ -11,6 +11,9 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
+/// Within this time a brick hears of a stream that it wanted, and has ended what it said before.
+const HEARD_WITHIN: Duration = Duration::from_millis(100);
+
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     is_running: bool,
@@ -64,9 +67,16 @@ impl Streams {
         host.dial(own, peer, self.next, address);
     }
 
-    /// A stream that was dialed is there.
-    pub(crate) fn on_dialed(&mut self, own: Replica, peer: Replica) {
-        self.attempts.remove(&(own, peer));
+    /// A stream that was dialed is there. Its brick hears of that later, and may have asked again meanwhile: a second stream would
+    /// take the first one's place, with all that was sent on that.
+    pub(crate) fn on_dialed(&mut self, now: Instant, own: Replica, peer: Replica) {
+        if let Some(attempt) = self.attempts.get_mut(&(own, peer)) {
+            *attempt = Attempt {
+                is_running: false,
+                not_before: now + HEARD_WITHIN,
+                pause: PAUSE,
+            };
+        }
     }
 
     /// There is none; a pause, then again if the brick still wants it.

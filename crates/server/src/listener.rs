@@ -59,6 +59,7 @@ impl Reserved {
     /// Starts to listen.
     pub(crate) fn listen(self) -> io::Result<std::net::TcpListener> {
         self.0.set_nonblocking(true)?;
+        brickyard_tcp::endure_loss(&self.0);
         self.0.listen(BACKLOG)?;
         Ok(self.0.into())
     }

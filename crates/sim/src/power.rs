@@ -10,6 +10,8 @@ use crate::process::{BrickSide, Ending, Process};
 use crate::random::Random;
 use crate::shape::Harm;
 use crate::what::What;
+use brickyard_brick::acl_log::NodeAclLog;
+use brickyard_brick::channels::NodeChannels;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
@@ -449,5 +451,7 @@ fn shared(
         counters: NodeCounters::new(UnixMillis(0)),
         quotas: Quotas::default(),
         scripts: NodeScripts::new(shape.bricks as usize),
+        acl_log: NodeAclLog::default(),
+        channels: NodeChannels::default(),
     }
 }

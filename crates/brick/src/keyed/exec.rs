@@ -28,6 +28,9 @@ pub(super) fn run_transaction(
     }
     let mut scripts = ScriptRun::begin(core, caller.table, transaction.only_reads());
     let ran = run_steps(core, transaction, Some(&mut scripts), caller, values, out);
+    if ran.is_err() {
+        scripts.forget_published();
+    }
     scripts.end(core);
     ran
 }
@@ -98,6 +101,9 @@ fn run_steps(
     for step in &transaction.steps {
         if (reply.position() - start) as u64 > bytes_max {
             let dependency = view.abandon().dependency;
+            if let Some(scripts) = scripts {
+                scripts.forget_published();
+            }
             reply.truncate(start);
             reply.error_bytes(REPLY_TOO_LONG.as_bytes());
             return Ok(dependency);
@@ -134,6 +140,9 @@ fn run_steps(
         let wanted = finished.wanted.iter().map(|want| want.value_len as usize);
         let read: usize = values.iter().map(|value| value.value.len()).sum();
         if (read + wanted.sum::<usize>()) as u64 > bytes_max {
+            if let Some(scripts) = scripts {
+                scripts.forget_published();
+            }
             reply.truncate(start);
             reply.error_bytes(REPLY_TOO_LONG.as_bytes());
             return Ok(finished.dependency);

@@ -9,9 +9,12 @@
 //! - It decides against one state: its own writes, and what is prepared.
 
 use super::run::{Refusal, refusal};
+use crate::acl::may_use_channel;
+use crate::channels::Published;
 use crate::core::Core;
-use crate::plain::{ping, time};
+use crate::plain::{ping, published, time};
 use crate::scripts::ScriptCall;
+use crate::shared::Shared;
 use crate::view::View;
 use brickyard_command::table::flag;
 use brickyard_command::{
@@ -21,6 +24,7 @@ use brickyard_command::{
 use brickyard_script::{CommandHost, Engine, Script, ScriptEnd, Shebang, write_value};
 use brickyard_types::UnixMillis;
 use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyStep, Value};
+use std::sync::Arc;
 
 /// The engine of one transaction, and whether its scripts may write now.
 #[derive(Debug)]
@@ -30,6 +34,9 @@ pub(crate) struct ScriptRun {
     writes: Option<Refusal>,
     /// Why none is that may make the table grow.
     growth: Option<Refusal>,
+    shared: Arc<Shared>,
+    /// What its scripts have published; it leaves when the transaction has run.
+    published: Vec<Published>,
 }
 
 impl ScriptRun {
@@ -55,11 +62,25 @@ impl ScriptRun {
             engine,
             writes: None,
             growth: None,
+            shared: Arc::clone(&core.shared),
+            published: Vec::new(),
         }
+    }
+
+    /// Nothing of the transaction happens.
+    pub(super) fn forget_published(&mut self) {
+        self.published.clear();
     }
 
     /// Gives the engine back.
     pub(crate) fn end(self, core: &mut Core) {
+        assert!(
+            Arc::ptr_eq(&self.shared, &core.shared),
+            "it was begun on another node"
+        );
+        for published in self.published {
+            core.outbox.publish(published);
+        }
         core.workshop.scripts.give_back(self.engine, core.now);
     }
 
@@ -120,7 +141,10 @@ impl ScriptRun {
             engine,
             writes,
             growth,
+            shared,
+            published,
         } = self;
+        let before = published.len();
         let mut commands = Commands {
             call,
             keys: &keys,
@@ -133,6 +157,8 @@ impl ScriptRun {
                 .filter(|_| shebang.is_none_or(|it| !it.allow_oom)),
             reply: Vec::new(),
             key: None,
+            shared,
+            published,
         };
         let script = Script {
             body: &call.text.body,
@@ -141,6 +167,9 @@ impl ScriptRun {
             args: &arguments,
         };
         let outcome = engine.run(&script, &mut commands);
+        if !matches!(outcome, ScriptEnd::Replied(_)) {
+            commands.published.truncate(before);
+        }
         assert!(
             commands.key.is_none() || outcome == ScriptEnd::Stopped,
             "a script has come to a key and ends with {outcome:?}"
@@ -171,6 +200,8 @@ struct Commands<'r, 'v> {
     reply: Vec<u8>,
     /// The key that it has come to without a view.
     key: Option<Vec<u8>>,
+    shared: &'r Shared,
+    published: &'r mut Vec<Published>,
 }
 
 impl CommandHost for Commands<'_, '_> {
@@ -200,7 +231,14 @@ impl Commands<'_, '_> {
         if spec.has(flag::NOSCRIPT) {
             return refused("ERR This Redis command is not allowed from script");
         }
-        let needs_no_key = matches!(spec.id, CommandId::Ping | CommandId::Echo | CommandId::Time);
+        let needs_no_key = matches!(
+            spec.id,
+            CommandId::Ping
+                | CommandId::Echo
+                | CommandId::Time
+                | CommandId::Publish
+                | CommandId::Spublish
+        );
         if !is_data_command(spec.id) && !needs_no_key {
             return Err(Failure::Error(ErrorReply::new(format!(
                 "ERR This Redis command is not allowed from script: '{}' is about more than the keys of one slot",
@@ -244,6 +282,12 @@ impl Commands<'_, '_> {
                 restriction.user, spec.name
             ));
         }
+        if spec.has(flag::PUBSUB) && !may_use_channel(&restriction.channels, args.at(1), false) {
+            return refused(format!(
+                "NOPERM ACL failure in script: User {} has no permissions to access the channel",
+                restriction.user
+            ));
+        }
         let is_declared = |(key, _): (&[u8], KeyUse)| self.keys.contains(&key);
         if restriction.declared_only && !keys_used(spec, args).all(is_declared) {
             return refused(format!(
@@ -267,6 +311,11 @@ impl Commands<'_, '_> {
             CommandId::Ping => ping(args, &mut reply)?,
             CommandId::Echo => reply.bulk(args.at(1)),
             CommandId::Time => time(self.now, &mut reply),
+            CommandId::Publish | CommandId::Spublish => {
+                let (published, count) = published(self.shared, spec, args)?;
+                self.published.push(published);
+                reply.integer(count);
+            }
             _ => {
                 let Some(view) = &mut self.view else {
                     assert!(self.key.is_none(), "a script went on behind its first key");

@@ -5,6 +5,7 @@
 //! Invariant: what a peer sent is believed in nothing before it was decoded as a whole.
 
 use crate::accepted::ConnectionId;
+use crate::channels::Published;
 use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
@@ -29,6 +30,8 @@ pub(crate) enum Message {
     Reply(u64, Reply),
     /// This client of it has room for replies again.
     Resume(u64),
+    /// Somebody has published this there.
+    Published(Published),
 }
 
 /// An answer as it was sent.
@@ -65,6 +68,14 @@ enum Sent<'a> {
     },
     Resume {
         client: u64,
+    },
+    /// A node that knows none takes it for no message.
+    Published {
+        is_sharded: bool,
+        #[serde(borrow)]
+        channel: Bytes<'a>,
+        #[serde(borrow)]
+        message: Bytes<'a>,
     },
 }
 
@@ -130,6 +141,9 @@ struct SentRestriction<'a> {
     user: &'a str,
     rules: &'a str,
     declared_only: bool,
+    /// Patterns of channels.
+    #[serde(borrow)]
+    channels: Vec<Bytes<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -172,6 +186,7 @@ impl<'a> SentScript<'a> {
                 user: &it.user,
                 rules: &it.rules,
                 declared_only: it.declared_only,
+                channels: it.channels.iter().map(|it| Bytes(it)).collect(),
             }),
         }
     }
@@ -182,6 +197,7 @@ impl<'a> SentScript<'a> {
             user: it.user.to_owned(),
             rules: it.rules.to_owned(),
             declared_only: it.declared_only,
+            channels: it.channels.iter().map(|it| it.0.to_vec()).collect(),
         });
         (key_count <= self.words.0.len()).then(|| ScriptCall {
             text: Arc::new(ScriptText::new(self.text.0)),
@@ -405,6 +421,14 @@ pub(super) fn encode_reply(reply: &ForwardReply) -> Vec<u8> {
     })
 }
 
+pub(super) fn encode_published(published: &Published) -> Vec<u8> {
+    encode(&Sent::Published {
+        is_sharded: published.is_sharded,
+        channel: Bytes(&published.channel),
+        message: Bytes(&published.message),
+    })
+}
+
 pub(super) fn encode_resume(client: u64) -> Vec<u8> {
     encode(&Sent::Resume { client })
 }
@@ -434,6 +458,7 @@ pub fn message_kind(bytes: &[u8]) -> Option<&'static str> {
         Sent::Reply { .. } => "reply",
         Sent::NoRoom { .. } => "no room",
         Sent::Resume { .. } => "resume",
+        Sent::Published { .. } => "published",
     })
 }
 
@@ -498,6 +523,15 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
             Some(Message::Reply(number, Reply { bytes, kind }))
         }
         Sent::Resume { client } => Some(Message::Resume(client)),
+        Sent::Published {
+            is_sharded,
+            channel,
+            message,
+        } => Some(Message::Published(Published {
+            is_sharded,
+            channel: channel.0.to_vec(),
+            message: message.0.to_vec(),
+        })),
     }
 }
 

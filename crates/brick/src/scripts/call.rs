@@ -16,6 +16,8 @@ pub(crate) struct Restriction {
     pub(crate) rules: String,
     /// It may not touch any key, so the script may touch those alone that it has declared: these were checked.
     pub(crate) declared_only: bool,
+    /// Patterns of channels that it may publish to.
+    pub(crate) channels: Vec<Vec<u8>>,
 }
 
 impl Restriction {
@@ -46,11 +48,12 @@ impl Permit {
             user: user.name.clone(),
             rules: user.acl.command_rules.clone(),
             declared_only: !user.acl.has_all_keys(),
+            channels: user.acl.channels.clone(),
         };
         Self {
             reads: rights.read,
             writes: rights.write,
-            restriction: (!user.acl.may_all()).then(restriction),
+            restriction: (!user.acl.may_all() || !user.acl.has_all_channels()).then(restriction),
         }
     }
 }

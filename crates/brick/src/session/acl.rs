@@ -31,7 +31,6 @@ const LOG_COUNT: usize = 10;
 pub(super) fn acl(
     core: &Core,
     clients: &mut Clients,
-    log: &mut AclLog,
     id: ConnectionId,
     spec: &'static Spec,
     args: Args<'_>,
@@ -65,7 +64,10 @@ pub(super) fn acl(
         CommandId::AclDryrun => clients.answer(id, |reply| dry_run(core, args, reply))?,
         // What is acknowledged is in the catalog of a majority of the nodes, and nothing else is in force.
         CommandId::AclSave | CommandId::AclLoad => clients.reply(id, |reply| reply.ok()),
-        CommandId::AclLog => clients.answer(id, |reply| show_log(log, now, args, reply))?,
+        CommandId::AclLog => {
+            let log = &mut core.shared.acl_log.lock();
+            clients.answer(id, |reply| show_log(log, now, args, reply))?;
+        }
         CommandId::AclGenpass => {
             let bits = args.get(2).map_or(Some(GENPASS_BITS), parse_integer);
             let bits = bits.ok_or(ErrorReply::NOT_AN_INTEGER)?;
@@ -331,6 +333,13 @@ fn dry_run(core: &Core, args: Args<'_>, reply: &mut Reply<'_>) -> Result<(), Err
             let why = format!(
                 "User {name} has no permissions to access the '{}' key",
                 text(&key)
+            );
+            reply.bulk(why.as_bytes());
+        }
+        Some(Lacking::Channel(channel)) => {
+            let why = format!(
+                "User {name} has no permissions to access the '{}' channel",
+                text(&channel)
             );
             reply.bulk(why.as_bytes());
         }

@@ -242,7 +242,7 @@ fn refusals_are_in_the_log_until_it_is_reset() {
     let mut node = node();
     let root = node.connect(0, Port::Node);
     node.call(root, "ACL SETUSER ann on >right ~a +get");
-    let ann = node.connect(0, Port::Node);
+    let ann = node.connect(1, Port::Node);
     node.call(ann, "AUTH ann wrong");
     node.call(ann, "AUTH ann right\nGET b\nSET a v");
     let shown = node.call(root, "ACL LOG");

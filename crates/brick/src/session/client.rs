@@ -2,6 +2,7 @@
 
 use super::next::{Next, Outcome};
 use crate::accepted::{ConnectionId, Port};
+use crate::channels::Kind;
 use crate::clients::Clients;
 use crate::connection::{Blocked, Connection, ReplyMode};
 use crate::core::Core;
@@ -190,8 +191,16 @@ pub(super) fn old_kill_reply(count: &[u8]) -> Vec<u8> {
 fn is_listed(filter: &ClientFilter, connection: &Connection) -> bool {
     match filter {
         ClientFilter::All => true,
-        ClientFilter::Kind(kind) => *kind == ClientKind::Normal,
+        ClientFilter::Kind(kind) => *kind == kind_of(connection),
         ClientFilter::Ids(ids) => ids.contains(&(connection.client as i64)),
+    }
+}
+
+/// Who listens to channels is a subscriber.
+fn kind_of(connection: &Connection) -> ClientKind {
+    match connection.session.told.listening {
+        Some(_) => ClientKind::Pubsub,
+        None => ClientKind::Normal,
     }
 }
 
@@ -208,7 +217,7 @@ fn is_meant(filter: &KillFilter<'_>, connection: &Connection) -> bool {
             .local_address
             .is_none_or(|address| address == connection.accepted.local.as_bytes())
         && filter.id.is_none_or(|id| id == connection.client as i64)
-        && filter.kind.is_none_or(|kind| kind == ClientKind::Normal)
+        && filter.kind.is_none_or(|kind| kind == kind_of(connection))
         && filter.user.is_none_or(|name| name == user.as_bytes())
 }
 
@@ -230,6 +239,12 @@ fn describe(core: &Core, connection: &Connection) -> String {
     if session.no_evict {
         flags.push('e');
     }
+    let listening = session.told.listening.as_ref();
+    let [channels, patterns, sharded] =
+        Kind::ALL.map(|kind| listening.map_or(0, |it| it.names(kind).len()));
+    if listening.is_some() {
+        flags.push('P');
+    }
     if flags.is_empty() {
         flags.push('N');
     }
@@ -241,8 +256,8 @@ fn describe(core: &Core, connection: &Connection) -> String {
     let age = core.unix.0.saturating_sub(connection.created.0) / 1000;
     let idle = (core.now - connection.last_active).as_secs();
     format!(
-        "id={} addr={} laddr={} fd=0 name={} age={age} idle={idle} flags={flags} db={} sub=0 psub=0 \
-         ssub=0 multi={multi} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl=0 oll=0 \
+        "id={} addr={} laddr={} fd=0 name={} age={age} idle={idle} flags={flags} db={} sub={channels} psub={patterns} \
+         ssub={sharded} multi={multi} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl=0 oll=0 \
          omem={} tot-mem={} events=r cmd={} user={user} redir=-1 resp={} lib-name={} lib-ver={} \
          table={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
         connection.client,

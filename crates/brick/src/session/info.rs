@@ -3,6 +3,7 @@
 use super::config::policy;
 use super::lookup::default_table;
 use crate::accepted::Port;
+use crate::channels::Kind;
 use crate::core::Core;
 use crate::settings::Settings;
 use crate::stats::{Counter, Stats};
@@ -332,6 +333,19 @@ impl Info<'_> {
             out,
             "held_back_requests",
             self.sum(|stats| &stats.clients.held_back),
+        );
+        let channels = &self.core.shared.channels;
+        for (name, kind) in [
+            ("pubsub_channels", Kind::Channel),
+            ("pubsub_patterns", Kind::Pattern),
+            ("pubsubshard_channels", Kind::Sharded),
+        ] {
+            field(out, name, channels.len(kind));
+        }
+        field(
+            out,
+            "pubsub_lost_messages",
+            self.sum(|stats| &stats.clients.messages_lost),
         );
         field(out, "keyspace_hits", tables[2]);
         field(out, "keyspace_misses", tables[3]);

@@ -4,7 +4,7 @@ use super::lookup::{inherited_attributes, inherited_copies_max};
 use super::next::{Hello, Next, Outcome, Then};
 use crate::accepted::{ConnectionId, Port};
 use crate::acl_log::Denied;
-use crate::clients::{Clients, database_of, enter_anonymous, enter_user};
+use crate::clients::{Clients, Desk, database_of, enter_anonymous, enter_user};
 use crate::connection::{Connection, ReplyMode};
 use crate::core::Core;
 use crate::effect::ControlRequest;
@@ -275,6 +275,7 @@ pub(super) fn use_table(
 
 fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     clients.watch_map(id, false);
+    clients.listen_to_nothing(Desk::of(core), id);
     let connection = &mut clients[id];
     let session = &mut connection.session;
     session.multi.discard();

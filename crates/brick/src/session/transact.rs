@@ -16,7 +16,9 @@ use crate::scripts::{ScriptCall, is_script, with_text};
 use crate::tables::TableState;
 use crate::transaction::{Queue, Step, Transaction, Watch};
 use crate::version::Version;
-use brickyard_command::{Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_command, keys};
+use brickyard_command::{
+    Args, CommandId, ErrorReply, OwnedArgs, Spec, is_data_command, keys, table::flag,
+};
 use brickyard_routing::Location;
 use brickyard_wire::{ReplyDecoder, ReplyStep};
 
@@ -67,6 +69,12 @@ pub(crate) fn enqueue(
     if is_whole_table(spec.id) {
         return Err(ErrorReply::new(format!(
             "ERR '{}' is about the whole table and a transaction about one slot; call it outside of MULTI",
+            spec.name
+        )));
+    }
+    if spec.has(flag::PUBSUB | flag::NOSCRIPT) {
+        return Err(ErrorReply::new(format!(
+            "ERR '{}' changes what the connection listens to, and a transaction changes keys; call it outside of MULTI",
             spec.name
         )));
     }

@@ -50,8 +50,7 @@ impl Write for Trying<'_> {
 impl Socket {
     /// Connects, and under TLS makes the handshake.
     pub(super) async fn connect(address: &str, tls: Option<&Dialer>) -> io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
+        let stream = brickyard_tcp::connect(address).await?;
         let Some(dialer) = tls else {
             return Ok(Self { stream, tls: None });
         };

@@ -152,6 +152,8 @@ pub enum CommandGroup {
     Transactions,
     /// Scripts.
     Scripting,
+    /// Channels.
+    Pubsub,
     /// The connection.
     Connection,
     /// The server.
@@ -170,6 +172,7 @@ impl CommandGroup {
             Self::Bitmap => "bitmap",
             Self::Transactions => "transactions",
             Self::Scripting => "scripting",
+            Self::Pubsub => "pubsub",
             Self::Connection => "connection",
             Self::Server => "server",
             Self::Cluster => "cluster",

@@ -39,12 +39,16 @@ pub mod flag {
     /// Where its keys are depends on its arguments.
     pub const MOVABLEKEYS: u32 = 1 << 15;
 
+    /// About channels.
+    pub const PUBSUB: u32 = 1 << 16;
+
     /// Every flag with its word, in the order in which Redis lists them.
     pub(crate) const WORDS: &[(u32, &str)] = &[
         (WRITE, "write"),
         (READONLY, "readonly"),
         (DENYOOM, "denyoom"),
         (ADMIN, "admin"),
+        (PUBSUB, "pubsub"),
         (NOSCRIPT, "noscript"),
         (LOADING, "loading"),
         (STALE, "stale"),
@@ -86,6 +90,8 @@ pub mod category {
     pub const TRANSACTION: u32 = 1 << 10;
     /// About scripts.
     pub const SCRIPTING: u32 = 1 << 11;
+    /// About channels.
+    pub const PUBSUB: u32 = 1 << 12;
 
     /// Every category with its word, in the order in which Redis lists them.
     pub(crate) const WORDS: &[(u32, &str)] = &[
@@ -94,6 +100,7 @@ pub mod category {
         (WRITE, "write"),
         (STRING, "string"),
         (BITMAP, "bitmap"),
+        (PUBSUB, "pubsub"),
         (ADMIN, "admin"),
         (FAST, "fast"),
         (SLOW, "slow"),
@@ -124,6 +131,8 @@ pub mod key_flag {
     pub const DELETE: u32 = 1 << 7;
     /// The flags depend on the arguments.
     pub const VARIABLE_FLAGS: u32 = 1 << 8;
+    /// It is no key: it only has the slot of one.
+    pub const NOT_KEY: u32 = 1 << 9;
 
     /// Every flag with its word, in the order in which Redis lists them.
     pub(crate) const WORDS: &[(u32, &str)] = &[
@@ -135,6 +144,7 @@ pub mod key_flag {
         (UPDATE, "update"),
         (INSERT, "insert"),
         (DELETE, "delete"),
+        (NOT_KEY, "not_key"),
         (VARIABLE_FLAGS, "variable_flags"),
     ];
 }

@@ -399,6 +399,36 @@ pub enum CommandId {
     ScriptKill,
     /// `SCRIPT LOAD`
     ScriptLoad,
+    /// `PSUBSCRIBE`
+    Psubscribe,
+    /// `PUBLISH`
+    Publish,
+    /// `PUBSUB`
+    Pubsub,
+    /// `PUBSUB CHANNELS`
+    PubsubChannels,
+    /// `PUBSUB HELP`
+    PubsubHelp,
+    /// `PUBSUB NUMPAT`
+    PubsubNumpat,
+    /// `PUBSUB NUMSUB`
+    PubsubNumsub,
+    /// `PUBSUB SHARDCHANNELS`
+    PubsubShardchannels,
+    /// `PUBSUB SHARDNUMSUB`
+    PubsubShardnumsub,
+    /// `PUNSUBSCRIBE`
+    Punsubscribe,
+    /// `SPUBLISH`
+    Spublish,
+    /// `SSUBSCRIBE`
+    Ssubscribe,
+    /// `SUBSCRIBE`
+    Subscribe,
+    /// `SUNSUBSCRIBE`
+    Sunsubscribe,
+    /// `UNSUBSCRIBE`
+    Unsubscribe,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

@@ -17,7 +17,7 @@ use super::{COMMANDS, Spec};
 // so that no two commands share a place; the build fails if a new command breaks that.
 
 const INDEX_BITS: u32 = 9;
-const MULTIPLIER: u64 = 0x6f7b_1165_90a5_ac71;
+const MULTIPLIER: u64 = 0xb4be_74cd_4e93_c7d3;
 const NAME_BYTES_MAX: usize = 16;
 const NOTHING: u8 = u8::MAX;
 

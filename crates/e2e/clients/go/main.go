@@ -94,6 +94,24 @@ func check(what, seen, wanted string) {
 // increment is sent by its name, and by its text to a node that does not know it.
 var increment = redis.NewScript("return redis.call('incr', KEYS[1])")
 
+// hears publishes until the listener has heard that; it finds its way back by itself when its node is gone.
+func (s *session) hears(listener *redis.PubSub, message string) {
+	begin := time.Now()
+	for time.Since(begin) < patience {
+		s.call(func(ctx context.Context, client *redis.ClusterClient) error {
+			return client.Publish(ctx, "news", message).Err()
+		})
+		select {
+		case heard := <-listener.Channel():
+			if heard != nil && heard.Payload == message {
+				return
+			}
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	fail("nothing is heard of %s", message)
+}
+
 func run(s *session, stop string) (map[string]string, map[string]int64) {
 	values := map[string]string{}
 	counts := map[string]int64{}
@@ -165,7 +183,10 @@ func main() {
 	}
 	seeds := strings.Split(os.Args[1], ",")
 	s := newSession(seeds)
+	listener := s.client.Subscribe(context.Background(), "news")
+	s.hears(listener, "first")
 	values, counts := run(s, os.Args[2])
+	s.hears(listener, "last")
 	fresh := newSession(seeds)
 	for key, value := range values {
 		check("in the end, "+key, fresh.get(key), value)

@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
@@ -27,6 +28,7 @@ import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisClientConfig;
 import redis.clients.jedis.JedisCluster;
+import redis.clients.jedis.JedisPubSub;
 import redis.clients.jedis.exceptions.JedisException;
 
 public final class Workload {
@@ -190,6 +192,41 @@ public final class Workload {
         reader.client.close();
     }
 
+    /** Listens to a channel, anew whenever its node is gone. */
+    private Set<String> listening() {
+        Set<String> heard = ConcurrentHashMap.newKeySet();
+        JedisPubSub listener = new JedisPubSub() {
+            @Override
+            public void onMessage(String channel, String message) {
+                heard.add(message);
+            }
+        };
+        Thread thread = new Thread(() -> {
+            while (true) {
+                try (JedisCluster own = new JedisCluster(seeds, config)) {
+                    own.subscribe(listener, "news");
+                } catch (JedisException error) {
+                    System.out.println("again: " + error.getMessage());
+                }
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return heard;
+    }
+
+    /** Publishes until that was heard. */
+    private void hears(Set<String> heard, String message) throws InterruptedException {
+        long begin = System.nanoTime();
+        while (!heard.contains(message)) {
+            if (System.nanoTime() - begin > PATIENCE_NANOS) {
+                throw new IllegalStateException("nothing is heard of " + message);
+            }
+            call(it -> it.publish("news", message));
+            Thread.sleep(20);
+        }
+    }
+
     private void run(Path stop, Map<String, String> values, Map<String, Long> counters)
             throws InterruptedException {
         for (int number = 0; !Files.exists(stop); number++) {
@@ -234,7 +271,10 @@ public final class Workload {
         Map<String, String> values = new LinkedHashMap<>();
         Map<String, Long> counters = new HashMap<>();
         Workload workload = new Workload(seeds, config);
+        Set<String> heard = workload.listening();
+        workload.hears(heard, "first");
         workload.run(stop, values, counters);
+        workload.hears(heard, "last");
         Workload fresh = new Workload(seeds, config);
         for (Map.Entry<String, String> entry : values.entrySet()) {
             String key = entry.getKey();

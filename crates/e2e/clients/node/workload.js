@@ -59,6 +59,30 @@ function check(what, seen, wanted) {
   }
 }
 
+// Listens to a channel from the beginning on; the client finds its way back by itself when the node is gone.
+class Listener {
+  constructor(session) {
+    this.session = session;
+    this.heard = new Set();
+  }
+
+  async begin() {
+    const { client } = this.session;
+    client.on("message", (channel, message) => this.heard.add(message));
+    await this.session.call((it) => it.subscribe("news"));
+  }
+
+  // Publishes until it has heard that.
+  async hears(message) {
+    const begin = Date.now();
+    while (!this.heard.has(message)) {
+      if (Date.now() - begin > PATIENCE_MS) throw new Error(`nothing is heard of ${message}`);
+      await this.session.call((it) => it.publish("news", message));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
 async function run(session, stop) {
   const values = new Map();
   const counters = new Map();
@@ -96,7 +120,11 @@ async function main() {
   const [list, stop] = process.argv.slice(2);
   const seeds = addresses(list);
   const session = new Session(seeds);
+  const listener = new Listener(session);
+  await listener.begin();
+  await listener.hears("first");
   const { values, counters } = await run(session, stop);
+  await listener.hears("last");
   const fresh = new Session(seeds);
   for (const [key, value] of values) {
     check(`in the end, ${key}`, await fresh.call((it) => it.get(key)), value);

@@ -43,9 +43,35 @@ def check(port: int, protocol: int) -> None:
     with client.lock("{t}mutex", timeout=10):
         assert not client.lock("{t}mutex", timeout=10).acquire(blocking=False)
     assert client.get("{t}mutex") is None
+    check_channels(client)
     assert client.cluster_keyslot("{t}n") == client.keyslot("{t}n")
     assert client.cluster_info(target_nodes=redis.RedisCluster.RANDOM)["cluster_state"] == "ok"
     client.close()
+
+
+def check_channels(client: redis.RedisCluster) -> None:
+    """Channels, and sharded ones, whose node redis-py finds by the channel's slot."""
+    listening = client.pubsub()
+    listening.subscribe("news")
+    sharded = client.pubsub()
+    names = [f"shard{number}" for number in range(20)]
+    for name in names:
+        sharded.ssubscribe(name)
+    assert listening.get_message(timeout=10)["type"] == "subscribe"
+    client.publish("news", "x")
+    assert listening.get_message(timeout=10)["data"] == b"x"
+    for name in names:
+        client.spublish(name, name)
+    data = set()
+    for _ in range(200):
+        message = sharded.get_sharded_message(timeout=0.1)
+        if message and message["type"] == "smessage":
+            data.add(message["data"].decode())
+        if len(data) == len(names):
+            break
+    assert data == set(names), data
+    listening.close()
+    sharded.close()
 
 
 async def check_asynchronous(port: int) -> None:

@@ -199,6 +199,57 @@ def check_tables(client: redis.Redis, port: int) -> None:
     assert redis.Redis(port=port, db=4).get("in four") == b"1"
 
 
+def check_channels(client: redis.Redis, port: int) -> None:
+    """Channels as redis-py listens to them: messages, patterns, a thread, and pipelines that publish."""
+    listening = client.pubsub(ignore_subscribe_messages=True)
+    listening.subscribe("news", "sport")
+    listening.psubscribe("n*")
+    assert listening.get_message(timeout=5) is None and listening.get_message(timeout=5) is None
+    other = redis.Redis(port=port)
+    assert other.publish("sport", "one") == 1
+    message = next_message(listening)
+    assert (message["type"], message["channel"], message["data"]) == ("message", b"sport", b"one")
+    assert other.publish("news", b"\x00\r\n") == 2
+    both = {next_message(listening)["type"] for _ in range(2)}
+    assert both == {"message", "pmessage"}, both
+    assert other.pubsub_channels() == [b"news", b"sport"]
+    assert other.pubsub_numsub("news", "none") == [(b"news", 1), (b"none", 0)]
+    assert other.pubsub_numpat() == 1
+    listening.ping()
+    listening.punsubscribe()
+    listening.unsubscribe("news")
+    with other.pipeline() as pipeline:
+        pipeline.set("{p}k", 1)
+        pipeline.publish("sport", "in a transaction")
+        assert pipeline.execute() == [True, 1]
+    assert next_message(listening)["data"] == b"in a transaction"
+    listening.close()
+    deadline = time.monotonic() + 10
+    while other.pubsub_channels():
+        assert time.monotonic() < deadline, other.pubsub_channels()
+
+    heard = threading.Event()
+    listening = client.pubsub()
+    listening.subscribe(call=lambda message: heard.set())
+    thread = listening.run_in_thread(sleep_time=0.01)
+    while not other.publish("call", "x"):
+        assert time.monotonic() < deadline
+    assert heard.wait(10)
+    thread.stop()
+    thread.join()
+    with client.lock("blocked", timeout=10):
+        pass
+
+
+def next_message(listening) -> dict:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        message = listening.get_message(timeout=1)
+        if message and message["type"] != "pong":
+            return message
+    raise AssertionError("no message came")
+
+
 def main() -> None:
     port = int(sys.argv[1])
     for protocol in (2, 3):
@@ -209,6 +260,7 @@ def main() -> None:
         check_pipelines(client)
         check_locks(client)
         check_scripts(client)
+        check_channels(client, port)
         check_errors(client)
         check_server(redis.Redis(port=port, protocol=protocol, single_connection_client=True))
     text = redis.Redis(port=port, decode_responses=True)

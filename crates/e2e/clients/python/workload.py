@@ -70,6 +70,35 @@ class Session:
                 time.sleep(0.02)
 
 
+class Listener:
+    """Listens to a channel; anew when its node is gone."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.client: "redis.client.PubSub | None" = None
+
+    def heard(self) -> object:
+        try:
+            if self.client is None:
+                client = self.session.connected().pubsub(ignore_subscribe_messages=True)
+                client.subscribe("news")
+                self.client = client
+            message = self.client.get_message(timeout=0.02)
+            return message["data"] if message else None
+        except (redis.RedisError, OSError) as error:
+            print(f"again: {type(error).__name__}: {error}", flush=True)
+            self.client = None
+            return None
+
+    def hears(self, text: str) -> None:
+        """Publishes until it has heard that."""
+        begin = time.monotonic()
+        while self.heard() != text.encode():
+            if time.monotonic() - begin > PATIENCE:
+                sys.exit(f"nothing is heard of {text}")
+            self.session.call(lambda it: it.publish("news", text))
+
+
 def check(what: str, seen: object, wanted: object) -> None:
     if seen != wanted:
         sys.exit(f"{what}: got {seen!r}, acknowledged was {wanted!r}")
@@ -109,7 +138,10 @@ def main() -> None:
     kind, seeds, stop = sys.argv[1:4]
     addresses = [(host, int(port)) for host, port in (it.rsplit(":", 1) for it in seeds.split(","))]
     session = Session(kind, addresses)
+    listener = Listener(session)
+    listener.hears("first")
     values, counters = run(session, stop)
+    listener.hears("last")
     fresh = Session(kind, addresses)
     for key, value in values.items():
         check(f"in the end, {key}", fresh.call(lambda it, key=key: it.get(key)), value)

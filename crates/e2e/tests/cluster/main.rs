@@ -5,6 +5,7 @@
 mod acl;
 mod attackers;
 mod backup;
+mod channels;
 mod copies;
 mod dev;
 mod digest;

@@ -7,6 +7,7 @@
 mod attackers;
 mod bad_input;
 mod bricks;
+mod channels;
 mod clients;
 mod crash;
 mod damage;

@@ -7,6 +7,8 @@ use crate::config::{Config, UserEntry};
 use crate::ring::Ring;
 use crate::{clock, control, random};
 use brickyard_brick::acl::Acl;
+use brickyard_brick::acl_log::NodeAclLog;
+use brickyard_brick::channels::NodeChannels;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
@@ -86,6 +88,8 @@ pub(super) fn shared(
         counters: NodeCounters::new(clock::unix()),
         quotas: Quotas::default(),
         scripts: NodeScripts::new(addresses.bricks.len()),
+        acl_log: NodeAclLog::default(),
+        channels: NodeChannels::default(),
     })
 }
 

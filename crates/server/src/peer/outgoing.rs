@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
@@ -158,11 +157,10 @@ async fn greet(
     expected: Option<NodeKey>,
     tls: Option<&NodeSide>,
 ) -> Result<(PeerSocket, Welcome), Ended> {
-    let connecting = TcpStream::connect((address.host.as_str(), address.port));
+    let connecting = brickyard_tcp::connect((address.host.as_str(), address.port));
     let stream = timeout(CONNECT, connecting)
         .await
         .map_err(io::Error::from)??;
-    stream.set_nodelay(true)?;
     let answer = async {
         let mut stream = PeerSocket::dialed(stream, tls).await?;
         frame::write(&mut stream, hello).await?;

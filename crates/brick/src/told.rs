@@ -1,0 +1,103 @@
+//! What a client is told that it did not ask for just then.
+//!
+//! Invariant: of a client that listens to nothing there is no list.
+
+use crate::acl::Acl;
+use crate::channels::Kind;
+use std::collections::BTreeSet;
+
+/// Memory that a name takes beside its bytes, about: here, and in what the node's bricks share.
+const NAME_BYTES: usize = 160;
+
+fn bytes_of(name: &[u8]) -> usize {
+    3 * name.len() + NAME_BYTES
+}
+
+/// What one client listens to.
+#[derive(Debug, Default)]
+pub(crate) struct Listening {
+    /// By [`Kind`].
+    names: [BTreeSet<Vec<u8>>; 3],
+    bytes: usize,
+}
+
+impl Listening {
+    /// Names of a kind.
+    pub(crate) fn names(&self, kind: Kind) -> &BTreeSet<Vec<u8>> {
+        &self.names[kind as usize]
+    }
+
+    /// As many as the client is told: sharded channels are counted by themselves.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Sharded => self.names(kind).len(),
+            Kind::Channel | Kind::Pattern => {
+                self.names(Kind::Channel).len() + self.names(Kind::Pattern).len()
+            }
+        }
+    }
+
+    /// Takes a name; whether it is new.
+    pub(crate) fn add(&mut self, kind: Kind, name: &[u8]) -> bool {
+        let is_new = self.names[kind as usize].insert(name.to_vec());
+        if is_new {
+            self.bytes += bytes_of(name);
+        }
+        is_new
+    }
+
+    /// Takes a name out; whether it was there.
+    pub(crate) fn remove(&mut self, kind: Kind, name: &[u8]) -> bool {
+        let was_there = self.names[kind as usize].remove(name);
+        if was_there {
+            assert!(
+                self.bytes >= bytes_of(name),
+                "{} bytes of names",
+                self.bytes
+            );
+            self.bytes -= bytes_of(name);
+        }
+        assert!(
+            !self.is_empty() || self.bytes == 0,
+            "{} bytes of no name",
+            self.bytes
+        );
+        was_there
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.iter().all(BTreeSet::is_empty)
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Changes of the map (`CLUSTER WATCH`).
+    pub(crate) map: bool,
+    /// What it listens to; `None`: to nothing.
+    pub(crate) listening: Option<Box<Listening>>,
+}
+
+impl Told {
+    /// Whether a user may listen to all of it.
+    pub(crate) fn may_listen(&self, acl: &Acl) -> bool {
+        let Some(listening) = &self.listening else {
+            return true;
+        };
+        Kind::ALL.into_iter().all(|kind| {
+            let mut names = listening.names(kind).iter();
+            names.all(|name| acl.has_channel(name, kind == Kind::Pattern))
+        })
+    }
+
+    /// How many names of a kind it listens to, as it is told.
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.listening.as_ref().map_or(0, |it| it.count(kind))
+    }
+}

@@ -1,0 +1,140 @@
+//! Channels: the same requests to a real Redis and to us.
+
+use brickyard_e2e::client::Client;
+use brickyard_e2e::server::{Server, ServerKind, Setup};
+
+/// Requests of three clients, one after the other, and how many answers and messages each then has.
+const STORY: &[(usize, &[&str], [usize; 3])] = &[
+    (0, &["SUBSCRIBE", "news", "sport"], [2, 0, 0]),
+    (1, &["PSUBSCRIBE", "n*", "?port"], [0, 2, 0]),
+    (0, &["SUBSCRIBE", "news"], [1, 0, 0]),
+    (2, &["PUBLISH", "news", "hello"], [1, 1, 1]),
+    (2, &["PUBLISH", "sport", "\r\n$-1"], [1, 1, 1]),
+    (2, &["PUBLISH", "none", ""], [0, 1, 1]),
+    (2, &["PUBLISH", "other", "x"], [0, 0, 1]),
+    (2, &["PUBLISH", "news"], [0, 0, 1]),
+    (2, &["PUBSUB", "CHANNELS", "s*"], [0, 0, 1]),
+    (2, &["PUBSUB", "CHANNELS", "s*", "x"], [0, 0, 1]),
+    (2, &["PUBSUB", "NUMSUB"], [0, 0, 1]),
+    (2, &["PUBSUB", "NUMSUB", "news", "none"], [0, 0, 1]),
+    (2, &["PUBSUB", "NUMPAT"], [0, 0, 1]),
+    (2, &["PUBSUB", "NUMPAT", "x"], [0, 0, 1]),
+    (2, &["PUBSUB", "NOSUCH"], [0, 0, 1]),
+    (2, &["PUBSUB"], [0, 0, 1]),
+    (0, &["UNSUBSCRIBE", "none"], [1, 0, 0]),
+    (0, &["PING"], [1, 0, 0]),
+    (0, &["PING", "x"], [1, 0, 0]),
+    (0, &["UNSUBSCRIBE", "news"], [1, 0, 0]),
+    (2, &["PUBLISH", "news", "again"], [0, 1, 1]),
+    (0, &["UNSUBSCRIBE"], [1, 0, 0]),
+    (0, &["UNSUBSCRIBE"], [1, 0, 0]),
+    (0, &["PUNSUBSCRIBE"], [1, 0, 0]),
+    (0, &["SUNSUBSCRIBE"], [1, 0, 0]),
+    (0, &["GET", "none"], [1, 0, 0]),
+    (1, &["PUNSUBSCRIBE", "n*"], [0, 1, 0]),
+    (2, &["PUBLISH", "news", "again"], [0, 0, 1]),
+    (0, &["SSUBSCRIBE", "shard"], [1, 0, 0]),
+    (0, &["SUBSCRIBE", "shard"], [1, 0, 0]),
+    (2, &["SPUBLISH", "shard", "1"], [1, 0, 1]),
+    (2, &["PUBLISH", "shard", "2"], [1, 0, 1]),
+    (2, &["PUBSUB", "SHARDCHANNELS"], [0, 0, 1]),
+    (2, &["PUBSUB", "SHARDNUMSUB", "shard", "x"], [0, 0, 1]),
+    (0, &["SUNSUBSCRIBE", "shard"], [1, 0, 0]),
+    (2, &["SPUBLISH", "shard", "1"], [0, 0, 1]),
+    (2, &["MULTI"], [0, 0, 1]),
+    (2, &["SET", "k", "v"], [0, 0, 1]),
+    (2, &["PUBLISH", "shard", "3"], [0, 0, 1]),
+    (2, &["EXEC"], [1, 0, 1]),
+    (
+        2,
+        &[
+            "EVAL",
+            "return redis.call('publish', ARGV[1], 'lua')",
+            "0",
+            "shard",
+        ],
+        [1, 0, 1],
+    ),
+    (
+        2,
+        &[
+            "EVAL",
+            "redis.call('set', KEYS[1], 1) return redis.call('publish', ARGV[1], 'lua')",
+            "1",
+            "k",
+            "shard",
+        ],
+        [1, 0, 1],
+    ),
+    (0, &["RESET"], [1, 0, 0]),
+    (2, &["PUBLISH", "shard", "4"], [0, 0, 1]),
+    (
+        2,
+        &["COMMAND", "GETKEYS", "SPUBLISH", "shard", "4"],
+        [0, 0, 1],
+    ),
+];
+
+fn clients(server: &Server, protocol: &str) -> [Client; 3] {
+    [(); 3].map(|()| {
+        let mut client = server.connect();
+        client.call(&["HELLO", protocol]);
+        client
+    })
+}
+
+#[test]
+fn channels_answer_as_redis_s_do() {
+    let Some(redis) = Setup::redis(ServerKind::Redis, "comparison of channels") else {
+        return;
+    };
+    let (redis, ours) = (redis.start(), Setup::brickyard(3).start());
+    for protocol in ["2", "3"] {
+        let mut theirs = clients(&redis, protocol);
+        let mut ours = clients(&ours, protocol);
+        for (who, request, counts) in STORY {
+            theirs[*who].send(request).unwrap();
+            ours[*who].send(request).unwrap();
+            for (at, count) in counts.iter().enumerate() {
+                for _ in 0..*count {
+                    let reference = theirs[at].receive().unwrap();
+                    let reply = ours[at].receive().unwrap();
+                    assert_eq!(
+                        reference.to_string(),
+                        reply.to_string(),
+                        "client {at} after {request:?} in RESP{protocol}"
+                    );
+                }
+            }
+        }
+        // Nothing came that Redis did not send.
+        for client in &mut ours {
+            client.send(&["ECHO", "the end"]).unwrap();
+            assert_eq!(client.receive().unwrap().to_string(), "\"the end\"");
+        }
+    }
+}
+
+/// What only a client of RESP2 is refused.
+#[test]
+fn a_client_that_listens_is_refused_as_redis_refuses_it() {
+    let Some(redis) = Setup::redis(ServerKind::Redis, "comparison of refusals to listeners") else {
+        return;
+    };
+    let (redis, ours) = (redis.start(), Setup::brickyard(1).start());
+    let (mut theirs, mut ours) = (redis.connect(), ours.connect());
+    for request in [
+        &["SUBSCRIBE", "a"][..],
+        &["GET", "k"],
+        &["CLIENT", "LIST"],
+        &["PUBLISH", "a", "1"],
+        &["NOSUCH"],
+        &["MULTI"],
+    ] {
+        assert_eq!(
+            theirs.call(request).to_string(),
+            ours.call(request).to_string(),
+            "{request:?}"
+        );
+    }
+}
