@@ -276,10 +276,6 @@ fn commands_of_other_types_are_unknown() {
             "ERR unknown command 'FCALL', with args beginning with: 'f' '0' ",
         ),
         (
-            "SUBSCRIBE c",
-            "ERR unknown command 'SUBSCRIBE', with args beginning with: 'c' ",
-        ),
-        (
             "MOVE k 1",
             "ERR unknown command 'MOVE', with args beginning with: 'k' '1' ",
         ),
