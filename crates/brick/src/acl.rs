@@ -156,7 +156,7 @@ pub(crate) fn may_use_channel(granted: &[Vec<u8>], name: &[u8], is_pattern: bool
         .any(|it| it == b"*" || it == name || (!is_pattern && glob::matches(it, name, false)))
 }
 
-/// The channels of a request that sends to them or begins to listen.
+/// The channels of a request that sends to them or begins to subscribe.
 fn channels_used<'a>(id: CommandId, args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
     use CommandId as Id;
     let count = match id {

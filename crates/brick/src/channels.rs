@@ -1,27 +1,27 @@
-//! Channels: who on this node listens to what.
+//! Channels: who on this node subscribes to what.
 //!
-//! In:  what clients of all bricks of the node listen to. Out: for a message, which bricks have somebody who gets it, and how many
+//! In:  what clients of all bricks of the node subscribe to. Out: for a message, which bricks have somebody who gets it, and how many
 //!      those are.
 //!
 //! ```text
 //! PUBLISH ─▶ NodeChannels: how many here, on which bricks ─▶ the publisher's reply
 //!    │
-//!    ├─▶ this brick's listeners (`clients/listeners`)
+//!    ├─▶ this brick's subscribers (`clients/subscribers`)
 //!    ├─▶ the node's other bricks that have some
 //!    └─▶ one brick of each other node (`remote/posts`) ─▶ the same there
 //! ```
-//! A message is heard at most once by whoever listens when it comes, in the order in which one connection published. It is kept nowhere.
+//! A message is heard at most once by whoever subscribes when it comes, in the order in which one connection published. It is kept nowhere.
 //!
 //! Invariants:
-//! - What a client listens to is known to all bricks of its node before it is told so: what is published here after that reaches it.
-//! - A name that nobody listens to takes no memory.
+//! - What a client subscribes to is known to all bricks of its node before it is told so: what is published here after that reaches it.
+//! - A name that nobody subscribes to takes no memory.
 
 use brickyard_command::glob;
 use brickyard_types::BrickId;
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// What somebody may listen to.
+/// What somebody may subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// A channel.
@@ -72,7 +72,7 @@ pub struct NodeChannels {
 /// Who on the node gets a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Receivers {
-    /// As many clients; one that listens in several ways counts as often.
+    /// As many clients; one that subscribes in several ways counts as often.
     pub(crate) count: u64,
     /// On these bricks.
     pub(crate) bricks: Vec<BrickId>,
@@ -87,7 +87,7 @@ impl NodeChannels {
         self.names.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client of that brick listens from now on.
+    /// A client of that brick subscribes from now on.
     pub(crate) fn add(&self, kind: Kind, name: &[u8], brick: BrickId) {
         let mut names = self.write();
         let counts = names[kind as usize].entry(name.to_vec()).or_default();
@@ -98,14 +98,14 @@ impl NodeChannels {
         counts[at] += 1;
     }
 
-    /// It listens no more.
+    /// It subscribes no more.
     pub(crate) fn remove(&self, kind: Kind, name: &[u8], brick: BrickId) {
         let mut names = self.write();
         let names = &mut names[kind as usize];
         let counts = names.get_mut(name);
         let count = counts.and_then(|counts| counts.get_mut(brick.0 as usize));
-        let count = count.expect("somebody listened");
-        assert!(*count > 0, "more clients stop than listened");
+        let count = count.expect("somebody subscribed");
+        assert!(*count > 0, "more clients stop than subscribed");
         *count -= 1;
         if names[name].iter().all(|count| *count == 0) {
             names.remove(name);
@@ -138,12 +138,12 @@ impl NodeChannels {
         };
         assert!(
             receivers.count >= receivers.bricks.len() as u64,
-            "bricks without listeners: {receivers:?}"
+            "bricks without subscribers: {receivers:?}"
         );
         receivers
     }
 
-    /// The names of a kind that somebody listens to, or those of them that match.
+    /// The names of a kind that somebody subscribes to, or those of them that match.
     pub(crate) fn names(&self, kind: Kind, pattern: Option<&[u8]>) -> Vec<Vec<u8>> {
         let names = self.read();
         let is_wanted = |name: &&Vec<u8>| pattern.is_none_or(|it| glob::matches(it, name, false));
@@ -154,8 +154,8 @@ impl NodeChannels {
             .collect()
     }
 
-    /// How many clients listen to a name.
-    pub(crate) fn listeners(&self, kind: Kind, name: &[u8]) -> u64 {
+    /// How many clients subscribe to a name.
+    pub(crate) fn subscribers(&self, kind: Kind, name: &[u8]) -> u64 {
         let names = self.read();
         let counts = names[kind as usize].get(name);
         counts.map_or(0, |counts| counts.iter().sum())
@@ -180,7 +180,7 @@ mod channels_test {
     }
 
     #[test]
-    fn a_message_goes_to_bricks_that_have_listeners_and_each_way_of_listening_counts() {
+    fn a_message_goes_to_bricks_that_have_subscribers_and_each_way_of_subscribing_counts() {
         let channels = NodeChannels::default();
         assert_eq!(channels.receivers(&published("news")), Receivers::default());
         channels.add(Kind::Channel, b"news", BrickId(2));
@@ -199,13 +199,13 @@ mod channels_test {
     }
 
     #[test]
-    fn a_name_that_nobody_listens_to_is_gone() {
+    fn a_name_that_nobody_subscribes_to_is_gone() {
         let channels = NodeChannels::default();
         channels.add(Kind::Channel, b"a", BrickId(0));
         channels.add(Kind::Channel, b"a", BrickId(1));
         channels.add(Kind::Channel, b"b", BrickId(1));
         channels.remove(Kind::Channel, b"a", BrickId(0));
-        assert_eq!(channels.listeners(Kind::Channel, b"a"), 1);
+        assert_eq!(channels.subscribers(Kind::Channel, b"a"), 1);
         channels.remove(Kind::Channel, b"a", BrickId(1));
         assert_eq!(channels.names(Kind::Channel, None), [b"b"]);
         assert_eq!(channels.names(Kind::Channel, Some(b"a*")), [b""; 0]);

@@ -36,8 +36,8 @@ pub(crate) fn check(
     if !connection.session.granted.is_free || needs_check(spec) {
         check_rights(connection, spec, *args)?;
     }
-    if connection.only_listens() && !is_for_listeners(spec) {
-        return Err(only_for_listeners(spec));
+    if connection.only_subscribes() && !is_for_subscribers(spec) {
+        return Err(only_for_subscribers(spec));
     }
     if connection.session.multi.queue.is_some() && spec.has(flag::NO_MULTI) {
         return Err(ErrorReply::constant(
@@ -53,8 +53,8 @@ const fn needs_check(spec: &Spec) -> bool {
     spec.flags & (flag::ADMIN | flag::PUBSUB) != 0
 }
 
-/// Whether a client of RESP2 that listens may send the command: it cannot tell other replies from messages.
-const fn is_for_listeners(spec: &Spec) -> bool {
+/// Whether a client of RESP2 that subscribes may send the command: it cannot tell other replies from messages.
+const fn is_for_subscribers(spec: &Spec) -> bool {
     use CommandId as Id;
     matches!(
         spec.id,
@@ -70,7 +70,7 @@ const fn is_for_listeners(spec: &Spec) -> bool {
     )
 }
 
-fn only_for_listeners(spec: &Spec) -> ErrorReply {
+fn only_for_subscribers(spec: &Spec) -> ErrorReply {
     ErrorReply::new(format!(
         "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
         spec.name

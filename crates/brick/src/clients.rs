@@ -10,18 +10,18 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `listeners` (who listens to channels), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
+//! The files: this one the lists, `subscribers` (who subscribes to channels), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
 //! replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does (`batch`, `execute`).
 
-mod listeners;
 mod memory;
 mod reply;
 mod room;
+mod subscribers;
 mod user;
 
-pub(crate) use listeners::Desk;
 pub(crate) use memory::Evicted;
 pub(crate) use reply::wants_reply;
+pub(crate) use subscribers::Desk;
 use user::reenter_user;
 pub(crate) use user::{database_of, enter_anonymous, enter_user};
 
@@ -35,13 +35,13 @@ use crate::stats::Stats;
 use brickyard_routing::Member;
 use brickyard_types::Instant;
 use brickyard_wire::Protocol;
-use listeners::Listeners;
 use memory::BufferBytes;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use subscribers::Subscribers;
 
 /// Connections may be at most this many on one brick: what a driver's token can name.
 const CONNECTIONS_MAX: usize = 1 << 24;
@@ -68,7 +68,7 @@ pub(crate) struct Clients {
     ending: Vec<ConnectionId>,
     /// Told of changes of the map, with the client that asked.
     map_watchers: Vec<(ConnectionId, u64)>,
-    listeners: Listeners,
+    subscribers: Subscribers,
     /// A batch is being executed.
     is_running: bool,
     buffer_bytes: BufferBytes,
@@ -175,8 +175,8 @@ impl Clients {
             if let Some(now) = now {
                 reenter_user(core, connection, now);
             }
-            // Who listens to what it may not hear any more ends as well, as in Redis.
-            let may_stay = now.is_some_and(|now| connection.session.told.may_listen(&now.acl));
+            // Who subscribes to what it may not hear any more ends as well, as in Redis.
+            let may_stay = now.is_some_and(|now| connection.session.told.may_subscribe(&now.acl));
             if !may_stay {
                 ended.push((connection.id, connection.blocked));
             }
@@ -498,7 +498,7 @@ impl Clients {
         })?;
         let id = self.closing.swap_remove(at);
         let mut closed = self.connections.remove(id.0 as usize);
-        self.leave_all(Desk::of(core), id, closed.session.told.listening.take());
+        self.leave_all(Desk::of(core), id, closed.session.told.subscriptions.take());
         assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
         let marks = closed.marks;
         self.uncount(id);

@@ -7,6 +7,7 @@ use crate::append::BatchId;
 use crate::catch_up::CatchUps;
 use crate::effect::Effect;
 use crate::forward::Outbox;
+use crate::keyspace_events::Notices;
 use crate::log::{Log, Prepared};
 use crate::membership::Adoption;
 use crate::moves::Moves;
@@ -59,6 +60,7 @@ pub(crate) struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct Workshop {
     pub(crate) staging: Staging,
+    pub(crate) notices: Notices,
     pub(crate) scripts: BrickScripts,
 }
 

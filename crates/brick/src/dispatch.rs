@@ -465,7 +465,7 @@ impl Brick {
         self.exchange(|exchange, peers| exchange.send_remote(peers));
     }
 
-    /// What was published here goes wherever somebody may listen.
+    /// What was published here goes wherever somebody may subscribe.
     pub(crate) fn send_published(&mut self) {
         for published in self.core.outbox.take_published() {
             self.deliver(&published);
@@ -473,7 +473,7 @@ impl Brick {
         }
     }
 
-    /// Whoever of this node listens gets a message.
+    /// Whoever of this node subscribes gets a message.
     fn deliver(&mut self, published: &Published) {
         let own = self.core.member();
         for brick in self.core.shared.channels.receivers(published).bricks {

@@ -7,6 +7,7 @@
 //! treat such keys as gone from the first moment.
 
 use crate::core::Core;
+use crate::keyspace_events::Cause;
 use crate::log::{KeyRef, Writer};
 use crate::output::CommitDependency;
 use crate::request::UNBOUNDED;
@@ -40,7 +41,7 @@ pub(crate) fn expire_due(core: &mut Core) -> bool {
         }
         let removed = leaving
             .iter()
-            .filter(|it| remove(core, table, it).is_some());
+            .filter(|it| remove(core, table, it, Cause::Expired).is_some());
         let removed = removed.count() as u64;
         if let Some(state) = core.table(table) {
             state.stats.expired.add(removed);
@@ -50,7 +51,12 @@ pub(crate) fn expire_due(core: &mut Core) -> bool {
 }
 
 /// Prepares the removal of a key that still has the op named: what it commits by. `None`: it stays.
-pub(crate) fn remove(core: &mut Core, table: usize, leaving: &Leaving) -> Option<CommitDependency> {
+pub(crate) fn remove(
+    core: &mut Core,
+    table: usize,
+    leaving: &Leaving,
+    cause: Cause,
+) -> Option<CommitDependency> {
     let Leaving { key, op } = leaving;
     let state = core.table(table)?;
     let location = state.map.locate(key);
@@ -77,6 +83,7 @@ pub(crate) fn remove(core: &mut Core, table: usize, leaving: &Leaving) -> Option
         values_max: UNBOUNDED,
     };
     let mut view = View::new(core, table, context, (key, location), &[]);
+    view.because(|| cause);
     let is_removed = view.remove_exactly(key, location, *op);
     let finished = view.finish();
     is_removed.then_some(finished.dependency)

@@ -72,7 +72,7 @@ pub enum Forward {
     NoRoom(Box<Request>, usize),
     /// The client of that number has room again.
     Resume(u64),
-    /// A message to a channel that clients of the brick listen to.
+    /// A message to a channel that clients of the brick subscribe to.
     Published(Published),
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Outbox {
     by_brick: Vec<Vec<Forward>>,
     /// Replies to bricks of other nodes; they leave through `remote`.
     remote: Vec<(Member, ForwardReply)>,
-    /// Messages to channels; they leave for wherever somebody may listen when the turn ends.
+    /// Messages to channels; they leave for wherever somebody may subscribe when the turn ends.
     published: Vec<Published>,
     node: NodeId,
     bytes: usize,

@@ -54,6 +54,7 @@ mod inspect;
 mod key_stats;
 mod key_walk;
 mod keyed;
+pub mod keyspace_events;
 mod load_meter;
 mod log;
 mod log_chunk;

@@ -12,6 +12,7 @@
 
 use crate::core::Core;
 use crate::expire::{Leaving, remove};
+use crate::keyspace_events::Cause;
 use crate::log::Log;
 use crate::output::Meets;
 use crate::tables::{TableState, evicts};
@@ -94,7 +95,7 @@ fn make_room(core: &mut Core, table: usize, bytes: usize, records_max: usize) ->
         freed_any |= is_disk && freed > 0;
         for (leaving, bytes) in victims {
             // Keys of which others are the primary stay until those remove them.
-            let Some(dependency) = remove(core, table, &leaving) else {
+            let Some(dependency) = remove(core, table, &leaving, Cause::Evicted) else {
                 continue;
             };
             freed_any = true;

@@ -126,7 +126,7 @@ impl Brick {
         } = self;
         let port = clients[id].accepted.port;
         match spec.id {
-            Id::Ping if clients[id].only_listens() => clients.push(id, |push| {
+            Id::Ping if clients[id].only_subscribes() => clients.push(id, |push| {
                 push.array(2);
                 push.bulk(b"pong");
                 push.bulk(args.get(1).unwrap_or_default());

@@ -1,5 +1,6 @@
 //! Settings that may change while the node runs (`CONFIG SET`), shared by all bricks.
 
+use crate::keyspace_events::EventClasses;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// Redis clients know these by the names in `CONFIG GET`.
@@ -21,6 +22,8 @@ pub struct Settings {
     pub maxmemory_clients: AtomicU64,
     /// Milliseconds that a script may take, or all of one transaction; 0: instructions count, and no time.
     pub script_time_max: AtomicU64,
+    /// Which keyspace notifications are told ([`EventClasses::bits`]).
+    pub keyspace_events: AtomicU64,
     /// Unsent bytes of replies past which no further command of a client is executed. Taken when it connects.
     pub output_soft: AtomicU64,
 }
@@ -43,6 +46,7 @@ impl Default for Settings {
             pending_bytes_max: AtomicU64::new(64 * 1024 * 1024),
             maxmemory_clients: AtomicU64::new(0),
             script_time_max: AtomicU64::new(SCRIPT_TIME_MAX),
+            keyspace_events: AtomicU64::new(0),
             output_soft: AtomicU64::new(OUTPUT_SOFT as u64),
         }
     }
@@ -64,6 +68,12 @@ impl Settings {
     pub(crate) fn is_slow(&self, microseconds: u64) -> bool {
         let threshold = self.slowlog_log_slower_than.load(Relaxed);
         threshold >= 0 && i128::from(microseconds) >= i128::from(threshold)
+    }
+
+    /// Which keyspace notifications are told.
+    #[inline]
+    pub(crate) fn keyspace_events(&self) -> EventClasses {
+        EventClasses::of_bits(Self::load(&self.keyspace_events))
     }
 
     /// See the field.

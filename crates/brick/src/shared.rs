@@ -137,7 +137,7 @@ pub struct Shared {
     pub scripts: NodeScripts,
     /// What was refused to users.
     pub acl_log: NodeAclLog,
-    /// What clients of all bricks listen to.
+    /// What clients of all bricks subscribe to.
     pub channels: NodeChannels,
 }
 

@@ -1,6 +1,6 @@
 //! What a client is told that it did not ask for just then.
 //!
-//! Invariant: of a client that listens to nothing there is no list.
+//! Invariant: of a client that subscribes to nothing there is no list.
 
 use crate::acl::Acl;
 use crate::channels::Kind;
@@ -13,15 +13,15 @@ fn bytes_of(name: &[u8]) -> usize {
     3 * name.len() + NAME_BYTES
 }
 
-/// What one client listens to.
+/// What one client subscribes to.
 #[derive(Debug, Default)]
-pub(crate) struct Listening {
+pub(crate) struct Subscriptions {
     /// By [`Kind`].
     names: [BTreeSet<Vec<u8>>; 3],
     bytes: usize,
 }
 
-impl Listening {
+impl Subscriptions {
     /// Names of a kind.
     pub(crate) fn names(&self, kind: Kind) -> &BTreeSet<Vec<u8>> {
         &self.names[kind as usize]
@@ -80,24 +80,24 @@ impl Listening {
 pub(crate) struct Told {
     /// Changes of the map (`CLUSTER WATCH`).
     pub(crate) map: bool,
-    /// What it listens to; `None`: to nothing.
-    pub(crate) listening: Option<Box<Listening>>,
+    /// What it subscribes to; `None`: to nothing.
+    pub(crate) subscriptions: Option<Box<Subscriptions>>,
 }
 
 impl Told {
-    /// Whether a user may listen to all of it.
-    pub(crate) fn may_listen(&self, acl: &Acl) -> bool {
-        let Some(listening) = &self.listening else {
+    /// Whether a user may subscribe to all of it.
+    pub(crate) fn may_subscribe(&self, acl: &Acl) -> bool {
+        let Some(subscriptions) = &self.subscriptions else {
             return true;
         };
         Kind::ALL.into_iter().all(|kind| {
-            let mut names = listening.names(kind).iter();
+            let mut names = subscriptions.names(kind).iter();
             names.all(|name| acl.has_channel(name, kind == Kind::Pattern))
         })
     }
 
-    /// How many names of a kind it listens to, as it is told.
+    /// How many names of a kind it subscribes to, as it is told.
     pub(crate) fn count(&self, kind: Kind) -> usize {
-        self.listening.as_ref().map_or(0, |it| it.count(kind))
+        self.subscriptions.as_ref().map_or(0, |it| it.count(kind))
     }
 }

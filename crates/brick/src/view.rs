@@ -22,6 +22,7 @@ mod write;
 
 use crate::core::Core;
 use crate::executed::kept;
+use crate::keyspace_events::Cause;
 use crate::log::{KeyRef, Writer};
 use crate::output::CommitDependency;
 use crate::request::Attempt;
@@ -31,7 +32,7 @@ use crate::stats::Stats;
 use crate::tables::{Partition, TableState};
 use crate::transaction::Watch;
 use crate::version::Version;
-use brickyard_command::{ErrorReply, Failure, Keyspace};
+use brickyard_command::{Args, ErrorReply, Failure, Keyspace, Spec, table::flag};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::{Op, Position};
@@ -87,6 +88,8 @@ pub(crate) struct View<'a> {
     /// It would read more than it may.
     reads_past_room: bool,
     reads: Reads,
+    /// What happens to keys is told, and that it is for this.
+    tells: Option<Cause>,
 }
 
 /// Keys looked up by a command, for the table's statistics.
@@ -154,6 +157,7 @@ impl<'a> View<'a> {
         values: &'a [ColdValue],
     ) -> Self {
         core.workshop.staging.clear();
+        core.workshop.notices.clear();
         let leaf = known.1.leaf as usize;
         if let Some(state) = core.table_mut(table)
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)
@@ -174,6 +178,16 @@ impl<'a> View<'a> {
             is_unsettled: false,
             reads_past_room: false,
             reads: Reads::default(),
+            tells: None,
+        }
+    }
+
+    /// What happens to keys from now on is for this.
+    #[inline]
+    pub(crate) fn because(&mut self, cause: impl FnOnce() -> Cause) {
+        let settings = &self.core.shared.settings;
+        if settings.keyspace_events().tell_anything() {
+            self.tells = Some(cause());
         }
     }
 
@@ -291,8 +305,10 @@ impl<'a> View<'a> {
     }
 
     /// A command of a transaction begins.
-    pub(crate) fn begin_command(&mut self, only_reads: bool) {
+    pub(crate) fn begin_command(&mut self, spec: &Spec, args: Args<'_>) {
+        let only_reads = spec.has(flag::READONLY);
         self.reads.bounded_from = only_reads.then_some(self.reads.bytes);
+        self.because(|| Cause::of(spec.id, args));
     }
 
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.
@@ -320,11 +336,13 @@ impl<'a> View<'a> {
             stats.misses.add(self.reads.misses);
         }
         if !self.expired.is_empty() && !self.remove_expired() {
+            self.publish_notices();
             return Finished::with_redirect(Redirect::Wait);
         }
         if self.context.writes_many {
             self.write_staged(None);
         }
+        self.publish_notices();
         Finished {
             dependency: self.read_set.dependency,
             ..Finished::EMPTY
@@ -342,6 +360,7 @@ impl<'a> View<'a> {
     ) -> Finished {
         if has_failed {
             self.core.workshop.staging.clear();
+            self.core.workshop.notices.clear();
         }
         let redirect = self.redirect();
         if redirect.is_some() || !self.wanted.is_empty() || self.reads_past_room {
@@ -359,6 +378,7 @@ impl<'a> View<'a> {
             id: request.id,
             outcome: kept(reply),
         }));
+        self.publish_notices();
         Finished {
             dependency: self.read_set.dependency,
             ..Finished::EMPTY
@@ -391,10 +411,12 @@ impl<'a> View<'a> {
     /// must still commit before the error is told.
     pub(crate) fn abandon(mut self) -> Finished {
         self.core.workshop.staging.clear();
+        self.core.workshop.notices.clear();
         let mut redirect = self.redirect();
         if redirect.is_none() && !self.expired.is_empty() && self.wanted.is_empty() {
             redirect = (!self.remove_expired()).then_some(Redirect::Wait);
         }
+        self.publish_notices();
         Finished {
             dependency: self.read_set.dependency,
             values_needed: self.values_needed(),

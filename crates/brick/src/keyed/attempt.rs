@@ -10,6 +10,7 @@ use crate::check::check;
 use crate::connection::Connection;
 use crate::core::Core;
 use crate::executed::{Recall, micros, put_kept};
+use crate::keyspace_events::Cause;
 use crate::output::CommitDependency;
 use crate::refusal::error_line;
 use crate::request::{Attempt, Work};
@@ -134,6 +135,7 @@ pub(super) fn run_attempt(
     };
     let key = args.at(spec.key_first as usize);
     let mut view = View::new(core, table, context, (key, location), values);
+    view.because(|| Cause::of(spec.id, args));
     let outcome = execute_command(spec.id, args, &mut view, &mut reply);
     let failed = match &outcome {
         Ok(()) => None,

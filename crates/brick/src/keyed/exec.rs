@@ -111,7 +111,7 @@ fn run_steps(
         let (start, staged) = (reply.position(), view.staged());
         let done = match (step, scripts.as_deref_mut()) {
             (Step::Command(spec, args), _) => {
-                view.begin_command(spec.has(flag::READONLY));
+                view.begin_command(spec, args.as_args());
                 execute_command(spec.id, args.as_args(), &mut view, &mut reply)
             }
             // What it does may rest on what those before it lack.

@@ -2,6 +2,7 @@
 
 use crate::accepted::ConnectionId;
 use crate::core::Core;
+use crate::keyspace_events::Cause;
 use crate::log::Writer;
 use crate::memory;
 use crate::output::CommitDependency;
@@ -270,6 +271,7 @@ fn attempt(
     } = *call;
     let key = args.at(spec.key_first as usize);
     let mut view = View::new(core, caller.table, context, (key, location), values);
+    view.because(|| Cause::of(spec.id, args));
     match execute_command(spec.id, args, &mut view, reply) {
         Ok(()) => view.finish(),
         Err(Failure::Error(error)) => {

@@ -333,7 +333,7 @@ impl Commands<'_, '_> {
                         return Err(Failure::Suspend);
                     }
                 }
-                view.begin_command(spec.has(flag::READONLY));
+                view.begin_command(spec, args);
                 let staged = view.staged();
                 let done = execute_command(spec.id, args, *view, &mut reply);
                 if done.is_err() {

@@ -43,10 +43,10 @@ fn begin(
     args: Args<'_>,
 ) {
     for name in args.from(1) {
-        clients.listen(Desk::of(core), id, kind, name);
+        clients.subscribe(Desk::of(core), id, kind, name);
         assert!(
             clients[id].session.told.count(kind) > 0,
-            "it listens to something now"
+            "it subscribes to something now"
         );
         confirm(clients, id, (kind, word), Some(name));
     }
@@ -59,13 +59,13 @@ fn end(
     (kind, word): (Kind, &str),
     args: Args<'_>,
 ) {
-    let listening = clients[id].session.told.listening.as_ref();
+    let subscriptions = clients[id].session.told.subscriptions.as_ref();
     let names: Vec<Vec<u8>> = match args.len() {
-        1 => listening.map_or_else(Vec::new, |it| it.names(kind).iter().cloned().collect()),
+        1 => subscriptions.map_or_else(Vec::new, |it| it.names(kind).iter().cloned().collect()),
         _ => args.from(1).map(<[u8]>::to_vec).collect(),
     };
     for name in &names {
-        clients.listen_no_more(Desk::of(core), id, kind, name);
+        clients.unsubscribe(Desk::of(core), id, kind, name);
         confirm(clients, id, (kind, word), Some(name));
     }
     if names.is_empty() {
@@ -73,7 +73,7 @@ fn end(
     }
 }
 
-/// The client is told to how much it listens now.
+/// The client is told to how much it subscribes now.
 fn confirm(
     clients: &mut Clients,
     id: ConnectionId,
@@ -122,7 +122,7 @@ fn pubsub(
             reply.array(2 * (args.len() - 2));
             for name in args.from(2) {
                 reply.bulk(name);
-                reply.integer(channels.listeners(kind, name).cast_signed());
+                reply.integer(channels.subscribers(kind, name).cast_signed());
             }
         }
     }

@@ -16,7 +16,7 @@ fn heard(node: &mut Node, client: Client) -> String {
 }
 
 #[test]
-fn a_message_reaches_listeners_of_all_bricks_in_either_protocol_and_is_counted() {
+fn a_message_reaches_subscribers_of_all_bricks_in_either_protocol_and_is_counted() {
     let mut node = node(3);
     let [old, new, publisher] = [0, 1, 2].map(|at| node.connect(at, Port::Node));
     assert_eq!(
@@ -38,7 +38,7 @@ fn a_message_reaches_listeners_of_all_bricks_in_either_protocol_and_is_counted()
     assert_eq!(node.call(publisher, "PUBLISH quiet x"), ":0");
     assert_eq!(heard(&mut node, old), "*3 $7 message $5 sport $1 x");
     assert_eq!(heard(&mut node, new), "");
-    // Who publishes may listen as well, and hears itself.
+    // Who publishes may subscribe as well, and hears itself.
     assert_eq!(
         node.call(new, "PUBLISH nothing 1"),
         ":1 >4 $8 pmessage $2 n* $7 nothing $1 1"
@@ -66,7 +66,7 @@ fn sharded_channels_have_names_of_their_own() {
 }
 
 #[test]
-fn whoever_listens_no_more_hears_nothing_and_all_are_told_how_many_listen() {
+fn whoever_subscribes_no_more_hears_nothing_and_all_are_told_how_many_subscribe() {
     let mut node = node(2);
     let [client, other] = [0, 1].map(|at| node.connect(at, Port::Node));
     node.call(client, "SUBSCRIBE a b");
@@ -95,12 +95,16 @@ fn whoever_listens_no_more_hears_nothing_and_all_are_told_how_many_listen() {
         node.call(client, "UNSUBSCRIBE"),
         "*3 $11 unsubscribe $-1 :0"
     );
-    assert_eq!(node.call(client, "GET k"), "$-1", "it listens to nothing");
+    assert_eq!(
+        node.call(client, "GET k"),
+        "$-1",
+        "it subscribes to nothing"
+    );
     assert_eq!(node.call(other, "PUBSUB CHANNELS"), "*0");
 }
 
 #[test]
-fn a_client_that_is_gone_listens_to_nothing() {
+fn a_client_that_is_gone_subscribes_to_nothing() {
     let mut node = node(2);
     let [client, reset, other] = [0, 1, 1].map(|at| node.connect(at, Port::Node));
     node.call(client, "SUBSCRIBE a");
@@ -113,7 +117,7 @@ fn a_client_that_is_gone_listens_to_nothing() {
     assert_eq!(node.bricks[0].poll_closed(), Some(client.id));
     assert_eq!(node.call(other, "PUBLISH a 1"), ":0");
     assert_eq!(node.call(other, "PUBSUB NUMPAT"), ":0");
-    // Another client gets its place, and not what it listened to.
+    // Another client gets its place, and not what it subscribed to.
     let next = node.connect(0, Port::Node);
     assert_eq!(next.id, client.id);
     node.call(other, "PUBLISH a 1");
@@ -121,7 +125,7 @@ fn a_client_that_is_gone_listens_to_nothing() {
 }
 
 #[test]
-fn a_client_of_resp2_that_listens_does_nothing_else() {
+fn a_client_of_resp2_that_subscribes_does_nothing_else() {
     let mut node = node(1);
     let client = node.connect(0, Port::Node);
     node.call(client, "SUBSCRIBE a");
@@ -240,7 +244,7 @@ fn channels_are_granted_by_pattern_and_taken_away() {
         "*3 $10 psubscribe $6 news.* :1"
     );
     node.call(client, "SUBSCRIBE all");
-    // What it does not listen to may go, and what it listens to not.
+    // What it does not subscribe to may go, and what it subscribes to not.
     node.call(admin, "ACL SETUSER ann resetchannels &news.* &all &more");
     assert_eq!(node.bricks[0].poll_closed(), None);
     node.call(admin, "ACL SETUSER ann resetchannels &all");
@@ -253,10 +257,10 @@ fn far_heard(cluster: &mut Cluster, client: Far) -> String {
 }
 
 #[test]
-fn a_message_reaches_listeners_of_all_nodes_in_order() {
+fn a_message_reaches_subscribers_of_all_nodes_in_order() {
     let mut cluster = Cluster::new(3, replicated(2));
-    let listeners = [0, 1, 2].map(|at| cluster.connect(at, Port::Node));
-    for client in listeners {
+    let subscribers = [0, 1, 2].map(|at| cluster.connect(at, Port::Node));
+    for client in subscribers {
         cluster.call(client, "SUBSCRIBE a");
     }
     let publisher = cluster.connect(1, Port::Node);
@@ -269,10 +273,10 @@ fn a_message_reaches_listeners_of_all_nodes_in_order() {
     let wanted: Vec<String> = numbers
         .map(|it| format!("*3 $7 message $1 a $3 {}", it + 100))
         .collect();
-    for client in listeners {
+    for client in subscribers {
         assert_eq!(far_heard(&mut cluster, client), wanted.join(" "));
     }
-    // Of other nodes' listeners nothing is known here.
+    // Of other nodes' subscribers nothing is known here.
     assert_eq!(
         cluster.receive(publisher),
         vec![":1"; 50].join(" "),

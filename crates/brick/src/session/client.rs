@@ -196,9 +196,9 @@ fn is_listed(filter: &ClientFilter, connection: &Connection) -> bool {
     }
 }
 
-/// Who listens to channels is a subscriber.
+/// Who subscribes to channels is a subscriber.
 fn kind_of(connection: &Connection) -> ClientKind {
-    match connection.session.told.listening {
+    match connection.session.told.subscriptions {
         Some(_) => ClientKind::Pubsub,
         None => ClientKind::Normal,
     }
@@ -239,10 +239,10 @@ fn describe(core: &Core, connection: &Connection) -> String {
     if session.no_evict {
         flags.push('e');
     }
-    let listening = session.told.listening.as_ref();
+    let subscriptions = session.told.subscriptions.as_ref();
     let [channels, patterns, sharded] =
-        Kind::ALL.map(|kind| listening.map_or(0, |it| it.names(kind).len()));
-    if listening.is_some() {
+        Kind::ALL.map(|kind| subscriptions.map_or(0, |it| it.names(kind).len()));
+    if subscriptions.is_some() {
         flags.push('P');
     }
     if flags.is_empty() {

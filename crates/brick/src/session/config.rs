@@ -4,6 +4,7 @@
 //! the configuration file (`brickyard config print`).
 
 use crate::accepted::Port;
+use crate::keyspace_events::EventClasses;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use brickyard_command::request::ConfigCommand;
@@ -19,58 +20,71 @@ struct Settable {
     least: i64,
     most: i64,
     store: fn(&Settings, i64),
+    /// It is given as characters for what is told, and kept as their bits.
+    is_of_events: bool,
 }
 
-const SETTABLE: [Settable; 8] = [
-    Settable {
-        name: "slowlog-log-slower-than",
-        least: -1,
-        most: i64::MAX,
-        store: |settings, value| settings.slowlog_log_slower_than.store(value, Relaxed),
-    },
-    Settable {
-        name: "slowlog-max-len",
-        least: 0,
-        most: i64::MAX,
-        store: |settings, value| store(&settings.slowlog_max_len, value),
-    },
-    Settable {
-        name: "timeout",
-        least: 0,
-        most: i32::MAX as i64,
-        store: |settings, value| store(&settings.timeout, value),
-    },
-    Settable {
-        name: "maxclients",
-        least: 1,
-        most: u32::MAX as i64,
-        store: |settings, value| store(&settings.maxclients, value),
-    },
-    Settable {
-        name: "client-output-bytes-max",
-        least: 1 << 20,
-        most: i64::MAX,
-        store: |settings, value| store(&settings.output_bytes_max, value),
-    },
-    Settable {
-        name: "maxmemory-clients",
-        least: 0,
-        most: i64::MAX,
-        store: |settings, value| store(&settings.maxmemory_clients, value),
-    },
+impl Settable {
+    const fn number(
+        name: &'static str,
+        (least, most): (i64, i64),
+        store: fn(&Settings, i64),
+    ) -> Self {
+        Self {
+            name,
+            least,
+            most,
+            store,
+            is_of_events: false,
+        }
+    }
+}
+
+const SETTABLE: [Settable; 9] = [
+    Settable::number(
+        "slowlog-log-slower-than",
+        (-1, i64::MAX),
+        |settings, value| settings.slowlog_log_slower_than.store(value, Relaxed),
+    ),
+    Settable::number("slowlog-max-len", (0, i64::MAX), |settings, value| {
+        store(&settings.slowlog_max_len, value);
+    }),
+    Settable::number("timeout", (0, i32::MAX as i64), |settings, value| {
+        store(&settings.timeout, value);
+    }),
+    Settable::number("maxclients", (1, u32::MAX as i64), |settings, value| {
+        store(&settings.maxclients, value);
+    }),
+    Settable::number(
+        "client-output-bytes-max",
+        (1 << 20, i64::MAX),
+        |settings, value| {
+            store(&settings.output_bytes_max, value);
+        },
+    ),
+    Settable::number("maxmemory-clients", (0, i64::MAX), |settings, value| {
+        store(&settings.maxmemory_clients, value);
+    }),
     script_time("lua-time-limit"),
     script_time("busy-reply-threshold"),
+    Settable {
+        is_of_events: true,
+        ..Settable::number(
+            "notify-keyspace-events",
+            (0, i64::MAX),
+            |settings, value| {
+                store(&settings.keyspace_events, value);
+            },
+        )
+    },
 ];
 
 /// Redis has two names for it.
 const fn script_time(name: &'static str) -> Settable {
-    Settable {
-        name,
-        least: 1,
-        // A turn may have half as much again, and a brick that is silent for a second is taken for dead.
-        most: 500,
-        store: |settings, value| store(&settings.script_time_max, value),
-    }
+    // A turn may have half as much again, and a brick that is silent for a second is taken for dead.
+    Settable::number(name, (1, 500), |settings, value| {
+        store(&settings.script_time_max, value);
+    })
 }
 
 fn store(setting: &AtomicU64, value: i64) {
@@ -126,8 +140,12 @@ fn set_settings(shared: &Shared, pairs: &[(&[u8], &[u8])]) -> Result<(), ErrorRe
         if changes.iter().any(|(other, _)| other.name == settable.name) {
             return Err(refused("duplicate parameter"));
         }
-        let Some(value) = brickyard_command::parse_integer(value) else {
-            return Err(refused("argument couldn't be parsed into an integer"));
+        let value = if settable.is_of_events {
+            let classes = EventClasses::parse(&String::from_utf8_lossy(value));
+            classes.map_err(refused)?.bits().cast_signed()
+        } else {
+            brickyard_command::parse_integer(value)
+                .ok_or_else(|| refused("argument couldn't be parsed into an integer"))?
         };
         if !(settable.least..=settable.most).contains(&value) {
             return Err(refused(&format!(
@@ -213,7 +231,7 @@ fn all(
         ("maxmemory", attributes.maxmemory.unwrap_or(0).to_string()),
         ("maxmemory-clients", number(&settings.maxmemory_clients)),
         ("maxmemory-policy", policy(attributes.evict).to_owned()),
-        ("notify-keyspace-events", String::new()),
+        ("notify-keyspace-events", settings.keyspace_events().text()),
         ("port", port_if(!shared.address.has_tls)),
         (
             "proto-max-bulk-len",

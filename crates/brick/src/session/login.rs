@@ -275,7 +275,7 @@ pub(super) fn use_table(
 
 fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     clients.watch_map(id, false);
-    clients.listen_to_nothing(Desk::of(core), id);
+    clients.unsubscribe_all(Desk::of(core), id);
     let connection = &mut clients[id];
     let session = &mut connection.session;
     session.multi.discard();

@@ -74,7 +74,7 @@ pub(crate) fn enqueue(
     }
     if spec.has(flag::PUBSUB | flag::NOSCRIPT) {
         return Err(ErrorReply::new(format!(
-            "ERR '{}' changes what the connection listens to, and a transaction changes keys; call it outside of MULTI",
+            "ERR '{}' changes what the connection subscribes to, and a transaction changes keys; call it outside of MULTI",
             spec.name
         )));
     }

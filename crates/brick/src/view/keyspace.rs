@@ -176,6 +176,7 @@ impl Keyspace for View<'_> {
             );
             self.write(location, Kind::Put, key, &put);
         }
+        self.tell(Kind::Put, key, put.expires_at.is_some());
         Ok(())
     }
 
@@ -192,6 +193,7 @@ impl Keyspace for View<'_> {
         } else {
             self.write(location, Kind::Delete, key, &NOTHING);
         }
+        self.tell(Kind::Delete, key, false);
         Ok(true)
     }
 

@@ -3,6 +3,7 @@
 use super::newest::{Newest, newest};
 use super::{View, error};
 use crate::core::Core;
+use crate::keyspace_events::Cause;
 use crate::log::{KeyRef, Prepared, RecordIndex, Votes};
 use crate::staging::Staging;
 use crate::tables::TableState;
@@ -133,6 +134,7 @@ impl View<'_> {
         let is_it = !is_cleared && found.is_some_and(|found| found.op == op);
         if is_it {
             self.write(location, Kind::Delete, key, &NOTHING);
+            self.tell(Kind::Delete, key, false);
         }
         is_it
     }
@@ -145,6 +147,44 @@ impl View<'_> {
     /// Takes back what a command of a transaction staged before it failed.
     pub(crate) fn take_back(&mut self, staged: usize) {
         self.core.workshop.staging.truncate(staged);
+        self.core.workshop.notices.take_back(staged);
+    }
+
+    /// Something happened to a key: it is told, should it come to be.
+    #[inline]
+    pub(super) fn tell(&mut self, kind: Kind, key: &[u8], expires: bool) {
+        if let Some(cause) = self.tells {
+            self.note_event((cause, kind, expires), key);
+        }
+    }
+
+    #[cold]
+    fn note_event(&mut self, event: (Cause, Kind, bool), key: &[u8]) {
+        let classes = self.core.shared.settings.keyspace_events();
+        let Core {
+            workshop, tables, ..
+        } = &mut *self.core;
+        let Some(state) = tables.get(self.place.table) else {
+            return;
+        };
+        // What is staged comes before what is told of it.
+        let staged = workshop.staging.len().saturating_sub(1);
+        let (notices, about) = (&mut workshop.notices, (classes, state.name.as_str()));
+        notices.add(about, event, key, staged);
+    }
+
+    /// What was noted has come to be.
+    #[inline]
+    pub(super) fn publish_notices(&mut self) {
+        if self.tells.is_some() {
+            self.publish_notices_now();
+        }
+    }
+
+    #[cold]
+    fn publish_notices_now(&mut self) {
+        let notices = self.core.workshop.notices.take();
+        notices.for_each(|published| self.core.outbox.publish(published));
     }
 
     /// Removes what the command found expired.
@@ -170,6 +210,8 @@ impl View<'_> {
                 Newest::Expired => {
                     self.write(location, Kind::Delete, &key, &NOTHING);
                     self.state().stats.expired.add(1);
+                    self.because(|| Cause::Expired);
+                    self.tell(Kind::Delete, &key, false);
                 }
                 Newest::None => {}
                 _ => is_gone &= !only_reads,

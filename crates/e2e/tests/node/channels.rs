@@ -115,10 +115,93 @@ fn channels_answer_as_redis_s_do() {
     }
 }
 
+/// Requests, and how many messages to `__key*__:*` Redis sends for each.
+const EVENTS: &[(&str, usize)] = &[
+    ("SET {t}k v", 2),
+    ("SET {t}k v EX 100", 4),
+    ("SET {t}k 1 KEEPTTL", 2),
+    ("SET {t}k 1 XX GET", 2),
+    ("SET {t}k 1 NX", 0),
+    ("INCR {t}k", 2),
+    ("DECRBY {t}k 5", 2),
+    ("INCRBYFLOAT {t}k 1.5", 2),
+    ("APPEND {t}k x", 2),
+    ("SETRANGE {t}k 1 y", 2),
+    ("SETBIT {t}k 100 1", 2),
+    ("BITFIELD {t}k SET u8 200 65", 2),
+    ("GETSET {t}k v", 2),
+    ("SETEX {t}k 100 v", 4),
+    ("PSETEX {t}k 100000 v", 4),
+    ("SETNX {t}k v", 0),
+    ("SETNX {t}l v", 2),
+    ("MSET {t}a 1 {t}b 2", 4),
+    ("MSETNX {t}a 1 {t}c 2", 0),
+    ("GETEX {t}k EX 50", 2),
+    ("GETEX {t}k PERSIST", 2),
+    ("GETEX {t}k", 0),
+    ("EXPIRE {t}k 100", 2),
+    ("PERSIST {t}k", 2),
+    ("PERSIST {t}k", 0),
+    ("PEXPIREAT {t}k 1", 2),
+    ("EXPIRE {t}none 1", 0),
+    ("RENAME {t}l {t}k", 4),
+    ("COPY {t}k {t}l", 2),
+    ("BITOP OR {t}dest {t}k {t}l", 2),
+    ("GETDEL {t}l", 2),
+    ("DEL {t}a {t}none {t}b", 4),
+    ("UNLINK {t}k", 2),
+    ("GET {t}none", 0),
+    ("LPUSHX {t}none 1", 0),
+    ("SET {t}p v PX 1", 6),
+];
+
+#[test]
+fn events_of_keys_are_told_as_redis_tells_them() {
+    let Some(redis) = Setup::redis(ServerKind::Redis, "comparison of keyspace events") else {
+        return;
+    };
+    let (redis, ours) = (redis.start(), Setup::brickyard(1).start());
+    for classes in ["KEA", "K$", "Eg"] {
+        let mut told = Vec::new();
+        for server in [&redis, &ours] {
+            let mut client = server.connect();
+            client.must(&["FLUSHALL"]);
+            client.must(&["CONFIG", "SET", "notify-keyspace-events", classes]);
+            let shown = client.call(&["CONFIG", "GET", "notify-keyspace-events"]);
+            let mut subscriber = server.connect();
+            subscriber.call(&["PSUBSCRIBE", "__key*__:*"]);
+            let mut heard = vec![shown.to_string()];
+            for (request, count) in EVENTS {
+                client.line(request);
+                if classes == "KEA" {
+                    for _ in 0..*count {
+                        let message = subscriber.receive();
+                        let message = message.unwrap_or_else(|error| panic!("{request}: {error}"));
+                        heard.push(format!("{request}: {message}"));
+                    }
+                }
+            }
+            // Whatever else came, and then this.
+            client.must(&["CONFIG", "SET", "notify-keyspace-events", ""]);
+            client.call(&["SET", "k", "v"]);
+            client.call(&["PUBLISH", "__keyend__:", "end"]);
+            while !heard.last().is_some_and(|it| it.contains("__keyend__")) {
+                heard.push(subscriber.receive().expect("the end").to_string());
+            }
+            told.push(heard);
+        }
+        for (theirs, ours) in told[0].iter().zip(&told[1]) {
+            assert_eq!(theirs, ours, "{classes}");
+        }
+        assert_eq!(told[0].len(), told[1].len(), "{classes}");
+    }
+}
+
 /// What only a client of RESP2 is refused.
 #[test]
-fn a_client_that_listens_is_refused_as_redis_refuses_it() {
-    let Some(redis) = Setup::redis(ServerKind::Redis, "comparison of refusals to listeners") else {
+fn a_client_that_subscribes_is_refused_as_redis_refuses_it() {
+    let Some(redis) = Setup::redis(ServerKind::Redis, "comparison of refusals to subscribers")
+    else {
         return;
     };
     let (redis, ours) = (redis.start(), Setup::brickyard(1).start());

@@ -278,6 +278,10 @@ fields! {
             "Commands that take longer are kept for SLOWLOG GET. Redis's default. 0: all are.";
         slowlog_entries_max: u32 = 128, "entries a brick",
             "How many of them are kept. Redis's default. 0: none are.";
+    "Notifications":
+        notify_keyspace_events: String = String::new(), "characters",
+            "Which events of keys are published, by Redis's characters: K and E for channels by key and by event, A for all events, or some of \
+             g$xe. Empty: none. Each write of such a key is a message to every node. CONFIG SET changes it.";
     "Operation":
         stop_timeout: Duration = Duration::from_secs(10), "time",
             "How long a stopping server waits for requests in flight before it closes their \

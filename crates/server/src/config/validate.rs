@@ -4,6 +4,7 @@ use super::fields::{Field, Fields};
 use super::source::{Origin, Problem};
 use super::text::{ByteSize, HttpListen, MemoryShare};
 use super::users::{self, UserEntry};
+use brickyard_brick::keyspace_events::EventClasses;
 use brickyard_types::{Durability, Eviction, Medium, limits};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -59,6 +60,13 @@ impl Checker<'_> {
                 "log_level",
                 &error,
                 "write error, warn, info, debug or trace, or levels by module",
+            );
+        }
+        if let Err(error) = EventClasses::parse(&self.fields.notify_keyspace_events) {
+            self.refuse(
+                "notify_keyspace_events",
+                error,
+                "write K or E or both, and A or some of g$xe, or leave it empty",
             );
         }
         users::validate(self.users, self.problems);

@@ -9,6 +9,7 @@ use crate::{clock, control, random};
 use brickyard_brick::acl::Acl;
 use brickyard_brick::acl_log::NodeAclLog;
 use brickyard_brick::channels::NodeChannels;
+use brickyard_brick::keyspace_events::EventClasses;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
@@ -116,6 +117,10 @@ fn settings(config: &Config, maxclients: u32) -> Settings {
         output_bytes_max: AtomicU64::new(config.output_bytes_max.0),
         pending_bytes_max: AtomicU64::new(config.pending_append_bytes_max.0),
         maxmemory_clients: AtomicU64::new(config.client_bytes_max(control::memory_total())),
+        // It was looked at when the configuration was read.
+        keyspace_events: AtomicU64::new(
+            EventClasses::parse(&config.notify_keyspace_events).map_or(0, EventClasses::bits),
+        ),
         ..Settings::default()
     }
 }

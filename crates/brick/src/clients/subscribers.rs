@@ -1,9 +1,9 @@
-//! Clients that listen to channels.
+//! Clients that subscribe to channels.
 //!
-//! In:  names to listen to, messages. Out: messages in the outputs of those who listen.
+//! In:  names to subscribe to, messages. Out: messages in the outputs of those who subscribe.
 //!
 //! Invariants:
-//! - A client is among a name's listeners exactly if the name is among the client's.
+//! - A client is among a name's subscribers exactly if the name is among the client's.
 //! - Whoever does not read is closed before it holds more than [`UNREAD_MAX`], or what a client may leave unread at all.
 
 use super::Clients;
@@ -13,23 +13,23 @@ use crate::connection::Connection;
 use crate::core::Core;
 use crate::output::CommitDependency;
 use crate::settings::Settings;
-use crate::told::Listening;
+use crate::told::Subscriptions;
 use brickyard_command::glob;
 use brickyard_types::BrickId;
 use brickyard_wire::{Protocol, Reply};
 use std::collections::BTreeMap;
 
-/// Bytes that a client that listens may leave unread, as in Redis.
+/// Bytes that a client that subscribes may leave unread, as in Redis.
 const UNREAD_MAX: usize = 32 << 20;
 
-/// The brick's clients by what they listen to.
+/// The brick's clients by what they subscribe to.
 #[derive(Debug, Default)]
-pub(crate) struct Listeners {
+pub(crate) struct Subscribers {
     /// By [`Kind`].
     by_name: [BTreeMap<Vec<u8>, Vec<ConnectionId>>; 3],
 }
 
-/// Where a brick's listeners are made known.
+/// Where a brick's subscribers are made known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Desk<'a> {
     pub(crate) node: &'a NodeChannels,
@@ -46,22 +46,25 @@ impl<'a> Desk<'a> {
 }
 
 impl Clients {
-    /// The client listens to a name from now on.
-    pub(crate) fn listen(&mut self, desk: Desk<'_>, id: ConnectionId, kind: Kind, name: &[u8]) {
+    /// The client subscribes to a name from now on.
+    pub(crate) fn subscribe(&mut self, desk: Desk<'_>, id: ConnectionId, kind: Kind, name: &[u8]) {
         let told = &mut self[id].session.told;
-        if !told.listening.get_or_insert_default().add(kind, name) {
+        if !told.subscriptions.get_or_insert_default().add(kind, name) {
             return;
         }
-        let listeners = &mut self.listeners.by_name[kind as usize];
-        let listeners = listeners.entry(name.to_vec()).or_default();
-        assert!(!listeners.contains(&id), "{id:?} listens to it already");
-        listeners.push(id);
+        let subscribers = &mut self.subscribers.by_name[kind as usize];
+        let subscribers = subscribers.entry(name.to_vec()).or_default();
+        assert!(
+            !subscribers.contains(&id),
+            "{id:?} subscribes to it already"
+        );
+        subscribers.push(id);
         desk.node.add(kind, name, desk.brick);
         self.recount(id);
     }
 
-    /// It listens to it no more; whether it did.
-    pub(crate) fn listen_no_more(
+    /// It subscribes to it no more; whether it did.
+    pub(crate) fn unsubscribe(
         &mut self,
         desk: Desk<'_>,
         id: ConnectionId,
@@ -69,67 +72,71 @@ impl Clients {
         name: &[u8],
     ) -> bool {
         let told = &mut self[id].session.told;
-        let Some(listening) = &mut told.listening else {
+        let Some(subscriptions) = &mut told.subscriptions else {
             return false;
         };
-        if !listening.remove(kind, name) {
+        if !subscriptions.remove(kind, name) {
             return false;
         }
-        if listening.is_empty() {
-            told.listening = None;
+        if subscriptions.is_empty() {
+            told.subscriptions = None;
         }
         self.leave(desk, id, kind, name);
         self.recount(id);
         true
     }
 
-    /// It listens to nothing any more.
-    pub(crate) fn listen_to_nothing(&mut self, desk: Desk<'_>, id: ConnectionId) {
-        let listening = self[id].session.told.listening.take();
-        self.leave_all(desk, id, listening);
+    /// It subscribes to nothing any more.
+    pub(crate) fn unsubscribe_all(&mut self, desk: Desk<'_>, id: ConnectionId) {
+        let subscriptions = self[id].session.told.subscriptions.take();
+        self.leave_all(desk, id, subscriptions);
     }
 
-    /// A client that is gone, or listens to nothing any more, is taken from where it listened.
+    /// A client that is gone, or subscribes to nothing any more, is taken from where it subscribed.
     pub(super) fn leave_all(
         &mut self,
         desk: Desk<'_>,
         id: ConnectionId,
-        listening: Option<Box<Listening>>,
+        subscriptions: Option<Box<Subscriptions>>,
     ) {
-        let Some(listening) = listening else {
+        let Some(subscriptions) = subscriptions else {
             return;
         };
         for kind in Kind::ALL {
-            for name in listening.names(kind) {
+            for name in subscriptions.names(kind) {
                 self.leave(desk, id, kind, name);
             }
         }
     }
 
     fn leave(&mut self, desk: Desk<'_>, id: ConnectionId, kind: Kind, name: &[u8]) {
-        let names = &mut self.listeners.by_name[kind as usize];
-        let listeners = names.get_mut(name).expect("the client listened to it");
-        let before = listeners.len();
-        listeners.retain(|listener| *listener != id);
-        assert_eq!(listeners.len() + 1, before, "{id:?} listened to it once");
-        if listeners.is_empty() {
+        let names = &mut self.subscribers.by_name[kind as usize];
+        let subscribers = names.get_mut(name).expect("the client subscribed to it");
+        let before = subscribers.len();
+        subscribers.retain(|subscriber| *subscriber != id);
+        assert_eq!(
+            subscribers.len() + 1,
+            before,
+            "{id:?} subscribed to it once"
+        );
+        if subscribers.is_empty() {
             names.remove(name);
         }
         desk.node.remove(kind, name, desk.brick);
     }
 
-    /// Whoever of this brick listens gets the message.
+    /// Whoever of this brick subscribes gets the message.
     pub(crate) fn deliver(&mut self, published: &Published, settings: &Settings) {
         let mut receivers = Vec::new();
         let kind = published.kind();
-        let listeners = self.listeners.by_name[kind as usize].get(&published.channel);
-        receivers.extend(listeners.into_iter().flatten().map(|id| (*id, None)));
+        let subscribers = self.subscribers.by_name[kind as usize].get(&published.channel);
+        receivers.extend(subscribers.into_iter().flatten().map(|id| (*id, None)));
         if !published.is_sharded {
-            let patterns = self.listeners.by_name[Kind::Pattern as usize].iter();
-            for (pattern, listeners) in
+            let patterns = self.subscribers.by_name[Kind::Pattern as usize].iter();
+            for (pattern, subscribers) in
                 patterns.filter(|(it, _)| glob::matches(it, &published.channel, false))
             {
-                receivers.extend(listeners.iter().map(|id| (*id, Some(pattern.clone()))));
+                receivers.extend(subscribers.iter().map(|id| (*id, Some(pattern.clone()))));
             }
         }
         let unread_max = settings.output_max().min(UNREAD_MAX);
@@ -171,9 +178,9 @@ impl Clients {
 }
 
 impl Connection {
-    /// Whether it speaks RESP2 and listens, so that only what is about that makes sense to its client.
+    /// Whether it speaks RESP2 and subscribes, so that only what is about that makes sense to its client.
     #[inline]
-    pub(crate) fn only_listens(&self) -> bool {
-        self.session.told.listening.is_some() && self.session.protocol == Protocol::Resp2
+    pub(crate) fn only_subscribes(&self) -> bool {
+        self.session.told.subscriptions.is_some() && self.session.protocol == Protocol::Resp2
     }
 }
