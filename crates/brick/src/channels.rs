@@ -60,7 +60,7 @@ impl Published {
 }
 
 /// How many clients of each brick.
-type Counts = Vec<u64>;
+type Counts = Vec<u32>;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -115,11 +115,11 @@ impl NodeChannels {
     /// Who gets a message.
     pub(crate) fn receivers(&self, published: &Published) -> Receivers {
         let names = self.read();
-        let mut by_brick = Counts::new();
+        let mut by_brick: Vec<u64> = Vec::new();
         let mut add = |counts: &Counts| {
             by_brick.resize(by_brick.len().max(counts.len()), 0);
             for (sum, count) in by_brick.iter_mut().zip(counts) {
-                *sum += count;
+                *sum += u64::from(*count);
             }
         };
         if let Some(counts) = names[published.kind() as usize].get(&published.channel) {
@@ -158,7 +158,7 @@ impl NodeChannels {
     pub(crate) fn subscribers(&self, kind: Kind, name: &[u8]) -> u64 {
         let names = self.read();
         let counts = names[kind as usize].get(name);
-        counts.map_or(0, |counts| counts.iter().sum())
+        counts.map_or(0, |counts| counts.iter().copied().map(u64::from).sum())
     }
 
     /// How many names of a kind there are.

@@ -122,12 +122,14 @@ pub(crate) struct Gathers {
     holding: Holding,
 }
 
-/// What the client calls itself.
+/// What the client calls itself, and where it wants to be.
 #[derive(Debug, Default)]
 pub(crate) struct ClientNames {
     pub(crate) name: Vec<u8>,
     pub(crate) library: Vec<u8>,
     pub(crate) library_version: Vec<u8>,
+    /// The table that it named when it logged in.
+    pub(crate) table: Option<String>,
 }
 
 /// See the module.

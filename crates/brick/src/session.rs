@@ -270,7 +270,7 @@ impl Brick {
             "the connection waits for another answer"
         );
         connection.blocked = None;
-        let is_of_table = matches!(then, Then::Use { .. });
+        let is_of_table = then.is_of_table();
         let bytes = match on_answer(&self.core, connection, reply, then) {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -280,7 +280,6 @@ impl Brick {
                     self.on_limited(token.connection, &error);
                 }
                 if is_of_table {
-                    // Some clients go on after an error and would write into another table.
                     self.clients.close(token.connection);
                 }
                 error_line(&error)
@@ -508,12 +507,13 @@ fn on_answer(
             ControlReply::Authenticated(is_right),
             Then::Enter {
                 user,
+                table,
                 hashes,
                 hello,
             },
         ) => {
             login::check_still(core, &user, is_right, &hashes)?;
-            login::finish_login(core, connection, is_right, &user, hello)
+            login::finish_login(core, connection, is_right, (&user, table), hello)
         }
         (ControlReply::Changed(_) | ControlReply::CaughtUp, Then::Use { table, database }) => {
             login::use_table(core, connection, &table, database).map(|()| b"+OK\r\n".to_vec())

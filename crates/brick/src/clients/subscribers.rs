@@ -17,7 +17,7 @@ use crate::told::Subscriptions;
 use brickyard_command::glob;
 use brickyard_types::BrickId;
 use brickyard_wire::{Protocol, Reply};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that a client that subscribes may leave unread, as in Redis.
 const UNREAD_MAX: usize = 32 << 20;
@@ -26,7 +26,7 @@ const UNREAD_MAX: usize = 32 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Subscribers {
     /// By [`Kind`].
-    by_name: [BTreeMap<Vec<u8>, Vec<ConnectionId>>; 3],
+    by_name: [BTreeMap<Vec<u8>, BTreeSet<ConnectionId>>; 3],
 }
 
 /// Where a brick's subscribers are made known.
@@ -53,12 +53,8 @@ impl Clients {
             return;
         }
         let subscribers = &mut self.subscribers.by_name[kind as usize];
-        let subscribers = subscribers.entry(name.to_vec()).or_default();
-        assert!(
-            !subscribers.contains(&id),
-            "{id:?} subscribes to it already"
-        );
-        subscribers.push(id);
+        let is_new = subscribers.entry(name.to_vec()).or_default().insert(id);
+        assert!(is_new, "{id:?} subscribes to it already");
         desk.node.add(kind, name, desk.brick);
         self.recount(id);
     }
@@ -112,13 +108,8 @@ impl Clients {
     fn leave(&mut self, desk: Desk<'_>, id: ConnectionId, kind: Kind, name: &[u8]) {
         let names = &mut self.subscribers.by_name[kind as usize];
         let subscribers = names.get_mut(name).expect("the client subscribed to it");
-        let before = subscribers.len();
-        subscribers.retain(|subscriber| *subscriber != id);
-        assert_eq!(
-            subscribers.len() + 1,
-            before,
-            "{id:?} subscribed to it once"
-        );
+        let was_there = subscribers.remove(&id);
+        assert!(was_there, "{id:?} is not among its subscribers");
         if subscribers.is_empty() {
             names.remove(name);
         }
@@ -127,42 +118,54 @@ impl Clients {
 
     /// Whoever of this brick subscribes gets the message.
     pub(crate) fn deliver(&mut self, published: &Published, settings: &Settings) {
-        let mut receivers = Vec::new();
-        let kind = published.kind();
-        let subscribers = self.subscribers.by_name[kind as usize].get(&published.channel);
-        receivers.extend(subscribers.into_iter().flatten().map(|id| (*id, None)));
-        if !published.is_sharded {
-            let patterns = self.subscribers.by_name[Kind::Pattern as usize].iter();
-            for (pattern, subscribers) in
-                patterns.filter(|(it, _)| glob::matches(it, &published.channel, false))
-            {
-                receivers.extend(subscribers.iter().map(|id| (*id, Some(pattern.clone()))));
-            }
+        let by_name = &self.subscribers.by_name;
+        let members = |(name, ids): (&Vec<u8>, &BTreeSet<ConnectionId>)| {
+            (name.clone(), ids.iter().copied().collect::<Vec<_>>())
+        };
+        let channel = by_name[published.kind() as usize].get_key_value(&published.channel);
+        let channel = channel.map(members);
+        let patterns = by_name[Kind::Pattern as usize].iter();
+        let patterns = patterns.filter(|(it, _)| {
+            !published.is_sharded && glob::matches(it, &published.channel, false)
+        });
+        let patterns: Vec<_> = patterns.map(members).collect();
+        if let Some((_, ids)) = channel {
+            self.deliver_to(&ids, published, None, settings);
         }
+        for (pattern, ids) in patterns {
+            self.deliver_to(&ids, published, Some(&pattern), settings);
+        }
+    }
+
+    fn deliver_to(
+        &mut self,
+        ids: &[ConnectionId],
+        published: &Published,
+        pattern: Option<&[u8]>,
+        settings: &Settings,
+    ) {
         let unread_max = settings.output_max().min(UNREAD_MAX);
-        for (id, pattern) in receivers {
-            let connection = &self[id];
+        // Rendered once for all that speak alike.
+        let mut rendered = [const { Vec::new() }; 2];
+        for id in ids {
+            let connection = &mut self[*id];
             if connection.end.is_broken {
                 continue;
             }
-            if connection.output.len() + published.bytes() > unread_max {
-                self.on_broken(id);
+            let protocol = connection.session.protocol;
+            let bytes: &mut Vec<u8> = &mut rendered[usize::from(protocol == Protocol::Resp3)];
+            if bytes.is_empty() {
+                render(published, pattern, &mut Reply::new(bytes, protocol));
+            }
+            if connection.output.len() + bytes.len() > unread_max {
+                self.on_broken(*id);
                 continue;
             }
-            self.push(id, |push| {
-                push.push(if pattern.is_some() { 4 } else { 3 });
-                match &pattern {
-                    Some(pattern) => {
-                        push.bulk(b"pmessage");
-                        push.bulk(pattern);
-                    }
-                    None if published.is_sharded => push.bulk(b"smessage"),
-                    None => push.bulk(b"message"),
-                }
-                push.bulk(&published.channel);
-                push.bulk(&published.message);
-            });
-            self.list(id);
+            let out = connection.output.begin();
+            let start = out.len();
+            out.extend_from_slice(bytes);
+            connection.output.end(start, CommitDependency::NONE);
+            self.list(*id);
         }
     }
 
@@ -175,6 +178,21 @@ impl Clients {
         write(&mut Reply::new(out, protocol));
         connection.output.end(start, CommitDependency::NONE);
     }
+}
+
+/// A message as a subscriber gets it, by a pattern if there is one.
+fn render(published: &Published, pattern: Option<&[u8]>, push: &mut Reply<'_>) {
+    push.push(if pattern.is_some() { 4 } else { 3 });
+    match pattern {
+        Some(pattern) => {
+            push.bulk(b"pmessage");
+            push.bulk(pattern);
+        }
+        None if published.is_sharded => push.bulk(b"smessage"),
+        None => push.bulk(b"message"),
+    }
+    push.bulk(&published.channel);
+    push.bulk(&published.message);
 }
 
 impl Connection {

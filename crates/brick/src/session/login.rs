@@ -111,10 +111,16 @@ fn check_password(
     let Ok(name) = std::str::from_utf8(user) else {
         return Err(WRONGPASS);
     };
+    let (name, table) = table_named(core, name);
     let user = core.users.find_on(name);
     if user.is_some_and(|user| user.needs_no_password()) {
+        let names_table = table.is_some();
         // Redis takes any password for a user without one.
-        let bytes = finish_login(core, &mut clients[id], true, name, hello)?;
+        let finished = finish_login(core, &mut clients[id], true, (name, table), hello);
+        if finished.is_err() && names_table {
+            clients.close(id);
+        }
+        let bytes = finished?;
         clients.reply(id, |reply| reply.raw(&bytes));
         return Ok(Next::Done);
     }
@@ -127,10 +133,24 @@ fn check_password(
     };
     let then = Then::Enter {
         user: name.to_owned(),
+        table,
         hashes,
         hello,
     };
     Ok(Next::Control(request, then))
+}
+
+/// The user, and the table if one is named behind it (`ann+orders`): where a client has only a URL, or a cluster client no `SELECT`.
+/// A user of that very name is that user.
+fn table_named<'a>(core: &Core, name: &'a str) -> (&'a str, Option<String>) {
+    if core.users.find(name).is_some() {
+        return (name, None);
+    }
+    match name.rsplit_once('+') {
+        Some(("", table)) => ("default", Some(table.to_owned())),
+        Some((user, table)) => (user, Some(table.to_owned())),
+        None => (name, None),
+    }
 }
 
 /// A password takes 30 ms to check, in which the user may have changed. Which of its passwords was the right one is not told: so all that
@@ -159,7 +179,7 @@ pub(super) fn finish_login(
     core: &Core,
     connection: &mut Connection,
     is_right: bool,
-    user: &str,
+    (user, table): (&str, Option<String>),
     hello: Option<Hello>,
 ) -> Result<Vec<u8>, ErrorReply> {
     let known = core.users.find_on(user).cloned();
@@ -178,6 +198,10 @@ pub(super) fn finish_login(
         return Err(WRONGPASS);
     };
     enter_user(core, connection, user)?;
+    if let Some(table) = &table {
+        use_table(core, connection, table, database_of(table))?;
+    }
+    connection.session.names.table = table;
     Ok(hello.map_or_else(
         || b"+OK\r\n".to_vec(),
         |hello| greet(&core.shared, connection, hello),
@@ -233,8 +257,9 @@ fn selected(
     let table = u32::try_from(number).ok().and_then(database_table);
     let table = table.ok_or(ErrorReply::constant("ERR DB index is out of range"))?;
     let user = connection.session.user.as_ref();
-    // Clients send SELECT 0 by habit: of a user that is bound to a table it means that one.
-    let home = user.and_then(|user| user.table.clone());
+    // Clients send SELECT 0 by habit: of one that has named a table, or whose user is bound to one, it means that one.
+    let named = connection.session.names.table.clone();
+    let home = named.or_else(|| user.and_then(|user| user.table.clone()));
     if let Some(home) = home.filter(|_| number == 0) {
         return Ok((home, true));
     }
@@ -281,6 +306,7 @@ fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     session.multi.discard();
     session.protocol = Protocol::Resp2;
     session.names.name.clear();
+    session.names.table = None;
     session.is_readonly = false;
     session.no_evict = false;
     session.no_touch = false;

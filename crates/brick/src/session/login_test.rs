@@ -75,6 +75,63 @@ fn select_0_brings_a_user_home() {
 }
 
 #[test]
+fn a_table_may_be_named_behind_the_user() {
+    let mut node = node();
+    let root = node.connect(0, Port::Node);
+    assert_eq!(
+        node.call(
+            root,
+            "AUTH root right\nTABLE CREATE orders\nTABLE CREATE stock"
+        ),
+        "+OK +OK +OK"
+    );
+    for (port, login) in [
+        (Port::Node, "AUTH root+stock right"),
+        (Port::Brick, "HELLO 2 AUTH root+stock right"),
+    ] {
+        let client = node.connect(0, port);
+        let entered = node.call(client, login);
+        assert!(!entered.starts_with('-'), "{entered}");
+        assert_eq!(node.call(client, "ACL WHOAMI"), "$4 root");
+        node.call(client, "SET k stock");
+        // By habit, or since it is in a pool.
+        assert_eq!(node.call(client, "SELECT 0\nGET k"), "+OK $5 stock");
+        assert_eq!(
+            node.call(client, "RESET\nAUTH root right\nGET k"),
+            "+RESET +OK $-1"
+        );
+    }
+    // What is not to be had ends the connection: its writes would go elsewhere.
+    for (login, error) in [
+        ("AUTH root+none right", "-ERR there is no table 'none'"),
+        ("AUTH root+stock wrong", "-WRONGPASS"),
+    ] {
+        let client = node.connect(0, Port::Node);
+        let refused = node.call(client, login);
+        assert!(refused.starts_with(error), "{refused}");
+        assert_eq!(node.bricks[0].poll_closed(), Some(client.id), "{login}");
+    }
+}
+
+#[test]
+fn a_table_may_be_named_without_a_user() {
+    let mut node = Node::new(2, TableAttributes::default());
+    let root = node.connect(0, Port::Node);
+    node.call(root, "TABLE CREATE orders");
+    for login in [
+        "AUTH +orders x",
+        "AUTH default+orders x",
+        "HELLO 3 AUTH +orders x",
+    ] {
+        let client = node.connect(1, Port::Node);
+        node.call(client, login);
+        node.call(client, "SET k v");
+        assert_eq!(node.call(client, "DBSIZE"), ":1");
+    }
+    assert_eq!(node.call(root, "DBSIZE"), ":0");
+}
+
+#[test]
 fn watched_keys_stay_watched_when_a_table_is_chosen() {
     let mut node = node();
     let (client, other) = (node.connect(0, Port::Node), node.connect(0, Port::Node));

@@ -62,6 +62,8 @@ pub(crate) enum Then {
     /// The connection acts for the user, and for HELLO the rest of it happens.
     Enter {
         user: String,
+        /// The table that was named with it.
+        table: Option<String>,
         /// Those of the passwords that it was compared with.
         hashes: Vec<String>,
         hello: Option<Hello>,
@@ -70,6 +72,13 @@ pub(crate) enum Then {
     Count(i64),
     /// The connection works on the table.
     Use { table: String, database: u16 },
+}
+
+impl Then {
+    /// Whether the connection has to end where this comes to an error: some clients go on, and would write into another table.
+    pub(crate) const fn is_of_table(&self) -> bool {
+        matches!(self, Self::Use { .. } | Self::Enter { table: Some(_), .. })
+    }
 }
 
 /// What is left to do for a command.

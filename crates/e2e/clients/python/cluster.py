@@ -44,9 +44,25 @@ def check(port: int, protocol: int) -> None:
         assert not client.lock("{t}mutex", timeout=10).acquire(blocking=False)
     assert client.get("{t}mutex") is None
     check_channels(client)
+    check_table(port)
     assert client.cluster_keyslot("{t}n") == client.keyslot("{t}n")
     assert client.cluster_info(target_nodes=redis.RedisCluster.RANDOM)["cluster_state"] == "ok"
     client.close()
+
+
+def check_table(port: int) -> None:
+    """A table of its own, named behind the user: in a cluster there is no SELECT."""
+    plain = redis.Redis(port=port)
+    if b"cl" not in plain.execute_command("TABLE LIST"):
+        plain.execute_command("TABLE CREATE", "cl")
+    client = redis.RedisCluster.from_url(f"redis://default+cl:x@127.0.0.1:{port}")
+    for number in range(50):
+        assert client.set(f"cl{number}", number)
+    client.close()
+    again = redis.RedisCluster.from_url(f"redis://default+cl:x@127.0.0.1:{port}")
+    assert [again.get(f"cl{number}") for number in range(50)] == [b"%d" % number for number in range(50)]
+    again.close()
+    assert plain.execute_command("TABLE DESCRIBE", "cl")
 
 
 def check_channels(client: redis.RedisCluster) -> None:

@@ -194,6 +194,8 @@ def check_tables(client: redis.Redis, port: int) -> None:
     other.execute_command("TABLE", "USE", "py")
     other.set("only here", 1)
     assert client.get("only here") is None
+    url = f"redis://default+py:x@127.0.0.1:{port}"
+    assert redis.Redis.from_url(url).get("only here") == b"1"
     assert redis.Redis(port=port, db=4).set("in four", 1)
     assert client.get("in four") is None
     assert redis.Redis(port=port, db=4).get("in four") == b"1"
