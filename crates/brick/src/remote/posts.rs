@@ -13,7 +13,7 @@ use crate::effect::Effect;
 use crate::replica::replica_of;
 use brickyard_routing::Member;
 use brickyard_types::{BrickId, Instant};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,15 +25,21 @@ const BYTES_MAX: usize = 64 << 20;
 
 #[derive(Debug)]
 struct Post {
-    to: Member,
     bytes: Arc<Vec<u8>>,
     since: Instant,
+}
+
+impl Post {
+    /// Bytes of memory, about.
+    fn cost(&self) -> usize {
+        size_of::<Self>() + self.bytes.len()
+    }
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Posts {
-    unsent: VecDeque<Post>,
+    unsent: BTreeMap<Member, VecDeque<Post>>,
     bytes: usize,
 }
 
@@ -58,42 +64,42 @@ impl Posts {
         let bytes = Arc::new(encode_published(published));
         for to in to {
             assert_ne!(to.node, own.node, "a message leaves for its own node");
-            if self.bytes + bytes.len() > BYTES_MAX {
+            let post = Post {
+                bytes: Arc::clone(&bytes),
+                since: core.now,
+            };
+            if self.bytes + post.cost() > BYTES_MAX {
                 core.stats().clients.messages_lost.add(1);
                 continue;
             }
-            self.bytes += bytes.len();
-            self.unsent.push_back(Post {
-                to,
-                bytes: Arc::clone(&bytes),
-                since: core.now,
-            });
+            self.bytes += post.cost();
+            self.unsent.entry(to).or_default().push_back(post);
         }
     }
 
-    /// Sends what there are streams for.
+    /// Sends what there are streams for. Of those that wait only the first is looked at, however many there are.
     pub(super) fn send(&mut self, core: &mut Core) {
-        let mut waits = BTreeSet::new();
-        for _ in 0..self.unsent.len() {
-            let Some(post) = self.unsent.pop_front() else {
-                return;
-            };
-            if waits.contains(&post.to) || !send(core, &post) {
-                if core.now - post.since < KEPT_FOR {
-                    waits.insert(post.to);
-                    self.unsent.push_back(post);
-                    continue;
+        for (to, posts) in &mut self.unsent {
+            let mut is_open = true;
+            while let Some(post) = posts.front() {
+                is_open = is_open && send(core, *to, &post.bytes);
+                if !is_open && core.now - post.since < KEPT_FOR {
+                    break;
                 }
-                core.stats().clients.messages_lost.add(1);
+                if !is_open {
+                    core.stats().clients.messages_lost.add(1);
+                }
+                let cost = post.cost();
+                assert!(
+                    self.bytes >= cost,
+                    "a message of {cost} bytes of {}",
+                    self.bytes
+                );
+                self.bytes -= cost;
+                posts.pop_front();
             }
-            assert!(
-                self.bytes >= post.bytes.len(),
-                "a message of {} bytes of {}",
-                post.bytes.len(),
-                self.bytes
-            );
-            self.bytes -= post.bytes.len();
         }
+        self.unsent.retain(|_, posts| !posts.is_empty());
         assert!(
             !self.unsent.is_empty() || self.bytes == 0,
             "{} bytes of no message",
@@ -103,12 +109,12 @@ impl Posts {
 }
 
 /// Sends one, if there is a stream with room; else has one dialed.
-fn send(core: &mut Core, post: &Post) -> bool {
+fn send(core: &mut Core, to: Member, bytes: &[u8]) -> bool {
     let catalog = core.tables.catalog();
-    match core.replicas.link_to(catalog, post.to) {
-        Some((link, _)) => core.replicas.engine.outbox.message(link, &post.bytes),
+    match core.replicas.link_to(catalog, to) {
+        Some((link, _)) => core.replicas.engine.outbox.message(link, bytes),
         None => {
-            let dial = replica_of(catalog, post.to).map(Effect::Dial);
+            let dial = replica_of(catalog, to).map(Effect::Dial);
             core.effects.extend(dial);
             false
         }
