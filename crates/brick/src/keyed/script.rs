@@ -246,10 +246,12 @@ impl Commands<'_, '_> {
             ))));
         }
         self.check_rights(spec, args)?;
+        // As in Redis publishing is no reading.
+        let publishes = spec.has(flag::PUBSUB);
+        if self.call.is_read_only && (publishes || spec.has(flag::WRITE)) {
+            return refused("ERR Write commands are not allowed from read-only scripts.");
+        }
         if spec.has(flag::WRITE) {
-            if self.call.is_read_only {
-                return refused("ERR Write commands are not allowed from read-only scripts.");
-            }
             let refusal = self.growth.filter(|_| spec.has(flag::DENYOOM));
             if let Some(refusal) = refusal.or(self.writes) {
                 if let Some(view) = &self.view {

@@ -66,6 +66,16 @@ const STORY: &[(usize, &[&str], [usize; 3])] = &[
         ],
         [1, 0, 1],
     ),
+    (
+        2,
+        &[
+            "EVAL_RO",
+            "return redis.pcall('publish', ARGV[1], 'lua').err",
+            "0",
+            "shard",
+        ],
+        [0, 0, 1],
+    ),
     (0, &["RESET"], [1, 0, 0]),
     (2, &["PUBLISH", "shard", "4"], [0, 0, 1]),
     (
