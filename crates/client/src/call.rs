@@ -222,12 +222,15 @@ impl Call {
             AttemptFailure::Silent if is_hedged => {
                 self.silences += 1;
                 self.avoid = Some(peer.identity);
-                peer.set_slow(now);
+                peer.set_slow(Use::Reads, now);
             }
             AttemptFailure::Silent => {
                 self.avoid = Some(peer.identity);
-                peer.set_slow(now);
-                peer.set_down(now, pause(self.attempt + 4, &setting.random));
+                peer.set_slow(Use::Any, now);
+                // A write may wait for another replica: reads that need not are answered.
+                if !setting.greeting.reads_from_backups {
+                    peer.set_down(now, pause(self.attempt + 4, &setting.random));
+                }
             }
             // It cannot, or says that it will not.
             AttemptFailure::NotSent(_) | AttemptFailure::Lost(_) | AttemptFailure::Reply(_) => {

@@ -84,7 +84,8 @@ impl Directory {
             .collect()
     }
 
-    /// The replica that a key's reads prefer; `avoid` did not answer this one. Rather a slow one than none.
+    /// The replica that a key's reads prefer; `avoid` did not answer this one. One that was silent may have waited for
+    /// the outcome of a write, which the primary need not: so that comes next. Rather a slow one than none.
     pub(crate) fn replica(
         &self,
         slot: Slot,
@@ -103,7 +104,12 @@ impl Directory {
             lard.choose(key_hash, &candidates)
         };
         let is_other = |peer: &Peer| Some(peer.identity) != avoid;
-        let chosen = choose(&|peer| is_other(peer) && !peer.is_slow(now))
+        let is_good = |peer: &Peer| is_other(peer) && !peer.is_slow_to_read(now);
+        let primary = self.members(slot).next().filter(|_| avoid.is_some());
+        let chosen = primary
+            .filter(|it| it.peer.is_up(now) && is_good(&it.peer))
+            .map(|_| 0)
+            .or_else(|| choose(&is_good))
             .or_else(|| choose(&is_other))
             .or_else(|| choose(&|_| true))?;
         let endpoint = self.members(slot).nth(chosen)?;

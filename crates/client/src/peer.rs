@@ -4,14 +4,17 @@
 //!
 //! It is shared by all connections to the address and all calls at it, so everything in it is atomic.
 
-use crate::{random::mix, setting::Setting};
+use crate::{
+    random::mix,
+    setting::{Setting, Use},
+};
 use std::{
     hash::Hasher,
     sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
-/// How long reads prefer others to an address that was slow, the first time and at most.
+/// How long calls prefer others to an address that was slow, the first time and at most.
 const SLOW_MIN: Duration = Duration::from_millis(50);
 const SLOW_MAX: Duration = Duration::from_secs(1);
 
@@ -36,13 +39,22 @@ pub(crate) struct Peer {
     load: AtomicUsize,
     /// Until when it is left alone, in nanoseconds after `epoch`; 0: it may be asked.
     down_until: AtomicU64,
-    /// Until when reads prefer others, in the same way.
-    slow_until: AtomicU64,
-    /// How often in turn it was too slow for reads.
-    silences: AtomicU32,
+    /// Its silence on any connection: for everything but reads that have a connection of their own.
+    slow: Slowness,
+    /// Its silence where such reads are asked. A brick that owes the outcome of a write answers them.
+    slow_to_read: Slowness,
     /// How long the last greeting took, in nanoseconds: about two round trips.
     greeting: AtomicU64,
     epoch: Instant,
+}
+
+/// How it has let calls of one kind wait.
+#[derive(Debug, Default)]
+struct Slowness {
+    /// Until when others are preferred, in nanoseconds after the peer's `epoch`.
+    until: AtomicU64,
+    /// How often in turn it was silent.
+    silences: AtomicU32,
 }
 
 impl Peer {
@@ -54,8 +66,8 @@ impl Peer {
             has_ids: AtomicBool::new(false),
             load: AtomicUsize::new(0),
             down_until: AtomicU64::new(0),
-            slow_until: AtomicU64::new(0),
-            silences: AtomicU32::new(0),
+            slow: Slowness::default(),
+            slow_to_read: Slowness::default(),
             greeting: AtomicU64::new(0),
             epoch: Instant::now(),
         }
@@ -109,36 +121,40 @@ impl Peer {
         if self.down_until.load(Ordering::Relaxed) != 0 {
             self.down_until.store(0, Ordering::Relaxed);
         }
-        if self.slow_until.load(Ordering::Relaxed) != 0 {
-            self.slow_until.store(0, Ordering::Relaxed);
-            self.silences.store(0, Ordering::Relaxed);
-        }
+        self.slow.end();
+        self.slow_to_read.end();
     }
 
-    /// Whether reads should rather be asked of others.
+    /// Whether others should rather be asked.
     pub(crate) fn is_slow(&self, now: Instant) -> bool {
-        self.nanos(now) < self.slow_until.load(Ordering::Relaxed)
+        self.slow.is_at(self.nanos(now))
+    }
+
+    /// Whether reads that have a connection of their own should rather be asked of others.
+    pub(crate) fn is_slow_to_read(&self, now: Instant) -> bool {
+        self.slow_to_read.is_at(self.nanos(now))
     }
 
     /// Whether it was too slow when it was heard last.
     pub(crate) fn is_silent(&self) -> bool {
-        self.silences.load(Ordering::Relaxed) != 0
+        self.slow.silences.load(Ordering::Relaxed) != 0
     }
 
-    /// Reads prefer others for a while, a longer one each time until it is heard again.
-    pub(crate) fn set_slow(&self, now: Instant) {
-        let silences = self.silences.fetch_add(1, Ordering::Relaxed).min(5);
-        let pause = (SLOW_MIN * (1 << silences)).min(SLOW_MAX);
-        self.slow_until
-            .store(self.nanos(now + pause).max(1), Ordering::Relaxed);
-    }
-
-    /// It was slow, and has not been heard since: one read alone finds out, and others go on preferring others.
-    pub(crate) fn on_chosen(&self, now: Instant) {
-        if self.silences.load(Ordering::Relaxed) != 0 {
-            let until = self.nanos(now + SLOW_MIN).max(1);
-            self.slow_until.fetch_max(until, Ordering::Relaxed);
+    /// Others are preferred for a while, a longer one each time until it is heard again; by reads with a connection of
+    /// their own only if it is they who waited.
+    pub(crate) fn set_slow(&self, purpose: Use, now: Instant) {
+        let until = |pause| self.nanos(now + pause).max(1);
+        self.slow.begin(until);
+        if purpose != Use::Any {
+            self.slow_to_read.begin(until);
         }
+    }
+
+    /// It was slow, and has not been heard since: one call alone finds out, and others go on preferring others.
+    pub(crate) fn on_chosen(&self, now: Instant) {
+        let until = self.nanos(now + SLOW_MIN).max(1);
+        self.slow.go_on(until);
+        self.slow_to_read.go_on(until);
     }
 
     /// A greeting took so long.
@@ -156,6 +172,31 @@ impl Peer {
 
     fn nanos(&self, time: Instant) -> u64 {
         time.saturating_duration_since(self.epoch).as_nanos() as u64
+    }
+}
+
+impl Slowness {
+    fn is_at(&self, nanos: u64) -> bool {
+        nanos < self.until.load(Ordering::Relaxed)
+    }
+
+    fn begin(&self, until: impl Fn(Duration) -> u64) {
+        let silences = self.silences.fetch_add(1, Ordering::Relaxed).min(5);
+        let pause = (SLOW_MIN * (1 << silences)).min(SLOW_MAX);
+        self.until.store(until(pause), Ordering::Relaxed);
+    }
+
+    fn go_on(&self, until: u64) {
+        if self.silences.load(Ordering::Relaxed) != 0 {
+            self.until.fetch_max(until, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) {
+        if self.until.load(Ordering::Relaxed) != 0 {
+            self.until.store(0, Ordering::Relaxed);
+            self.silences.store(0, Ordering::Relaxed);
+        }
     }
 }
 

@@ -157,7 +157,7 @@ impl Shared {
                 .collect()
         };
         if gone.iter().any(|call| now < call.deadline()) {
-            self.peer.set_slow(now);
+            self.peer.set_slow(self.purpose, now);
         }
         for call in gone {
             let failure = if now >= call.deadline() {

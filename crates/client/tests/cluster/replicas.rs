@@ -173,3 +173,37 @@ async fn a_write_is_passed_on_where_reads_have_found_the_primary_silent() {
     table.set("k", "v").await.unwrap();
     assert_eq!(cluster.node.asked("SET").len(), 1);
 }
+
+#[tokio::test]
+async fn a_read_that_a_backup_owes_is_asked_of_the_primary_next_also_while_a_write_waits_there() {
+    let cluster = Cluster::of(3, true).await;
+    cluster.move_all_to(&[0, 1, 2]);
+    // No backup knows the outcome of what it holds, and a write at the primary waits for one of them.
+    let stuck = |name: &'static str| {
+        move |words: &[String]| match words[0] == name {
+            true => Answer::Nothing,
+            false => Answer::Usual,
+        }
+    };
+    cluster.bricks[0].on_request(stuck("SET"));
+    cluster.bricks[1].on_request(stuck("GET"));
+    cluster.bricks[2].on_request(stuck("GET"));
+    cluster.node.on_request(stuck("SET"));
+    for number in 0..16 {
+        // Each knows nothing of what another has found silent.
+        let table = cluster.table(spread(&cluster, Lard::default())).await;
+        let key = key_of(0, 1, number);
+        let written = cluster.asked("SET")[0];
+        let write = table.with_deadline(Duration::from_secs(20)).set(&key, "v");
+        let write = tokio::spawn(write);
+        while cluster.asked("SET")[0] == written {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let before = cluster.asked("GET");
+        assert_eq!(table.get(&key).await.unwrap(), None, "{key}");
+        let now = cluster.asked("GET");
+        let backups = now[1] + now[2] - before[1] - before[2];
+        assert!(backups <= 1, "{key}: {before:?} {now:?}");
+        write.abort();
+    }
+}
