@@ -482,7 +482,7 @@ fn scan_partition(
             };
             let header = Header {
                 kind: Kind::Put,
-                flags: if found.is_raw { flag::RAW } else { 0 },
+                flags: found.value_type.flags(),
                 table: state.id,
                 partition: id,
                 view: partition.status.view,
@@ -536,7 +536,7 @@ fn encode_in_force(
         if is_in_force {
             let header = Header {
                 kind,
-                flags: flags & flag::RAW,
+                flags: flags & flag::TYPES,
                 expires_at,
                 request: None,
                 origin: None,

@@ -20,8 +20,6 @@ pub(crate) enum Join {
     Sum,
     /// `+OK`s that become one.
     Ok,
-    /// Elements of an array.
-    Array,
     /// Arrays that become one.
     Concat,
     /// Pages of a scan, as elements of an array, of which the session makes one.
@@ -351,7 +349,7 @@ impl Gather {
             }
             Join::Ok | Join::Saved { .. } => reply.ok(),
             Join::Sum | Join::Killed => reply.integer(parts.iter().map(|part| integer(part)).sum()),
-            Join::Array | Join::Scan => {
+            Join::Scan => {
                 reply.array(parts.len());
                 out.extend(parts.into_iter().flatten());
             }
@@ -506,7 +504,7 @@ mod gather_test {
         assert_eq!(joined(Join::Sum, &[b":2\r\n", b":40\r\n"]), b":42\r\n");
         assert_eq!(joined(Join::Ok, &[b"+OK\r\n", b"+OK\r\n"]), b"+OK\r\n");
         assert_eq!(
-            joined(Join::Array, &[b"$-1\r\n", b"$1\r\na\r\n"]),
+            joined(Join::Scan, &[b"$-1\r\n", b"$1\r\na\r\n"]),
             b"*2\r\n$-1\r\n$1\r\na\r\n"
         );
         assert_eq!(
@@ -555,7 +553,7 @@ mod gather_test {
     #[test]
     fn one_error_is_the_reply() {
         assert_eq!(
-            joined(Join::Array, &[b"$-1\r\n", b"-BUSY x\r\n"]),
+            joined(Join::Concat, &[b"*1\r\n$-1\r\n", b"-BUSY x\r\n"]),
             b"-BUSY x\r\n"
         );
         assert_eq!(

@@ -20,6 +20,7 @@ const KEYSPACE: u64 = 1 << 0;
 const KEYEVENT: u64 = 1 << 1;
 const GENERIC: u64 = 1 << 2;
 const STRING: u64 = 1 << 3;
+const HASH: u64 = 1 << 6;
 const EXPIRED: u64 = 1 << 8;
 const EVICTED: u64 = 1 << 9;
 
@@ -29,7 +30,7 @@ const CLASSES: [(char, u64); 10] = [
     ('$', STRING),
     ('l', 1 << 4),
     ('s', 1 << 5),
-    ('h', 1 << 6),
+    ('h', HASH),
     ('z', 1 << 7),
     ('x', EXPIRED),
     ('e', EVICTED),
@@ -127,6 +128,15 @@ impl Cause {
                 let mut options = args.from(3);
                 !options.any(|it| it.eq_ignore_ascii_case(b"keepttl"))
             }
+            CommandId::Hsetex | CommandId::Hgetex => {
+                // Options come before the names, which may be anything.
+                let words = args.from(2);
+                let mut options = words.take_while(|it| !it.eq_ignore_ascii_case(b"fields"));
+                options.any(|it| {
+                    let times: [&[u8]; 4] = [b"ex", b"px", b"exat", b"pxat"];
+                    times.iter().any(|time| it.eq_ignore_ascii_case(time))
+                })
+            }
             _ => false,
         };
         Self::Command(id, sets_expiry)
@@ -138,9 +148,13 @@ impl Cause {
         let is_put = kind == Kind::Put;
         let one = |class, event| [Some((class, event)), None];
         match self {
+            Self::Expired if is_put => one(HASH, "hexpired"),
             Self::Expired => one(EXPIRED, "expired"),
             Self::Evicted => one(EVICTED, "evicted"),
             Self::Command(Id::Rename | Id::Renamenx, _) if !is_put => one(GENERIC, "rename_from"),
+            Self::Command(Id::Hdel | Id::Hgetdel | Id::Hgetex, _) if !is_put => {
+                [Some((HASH, "hdel")), Some((GENERIC, "del"))]
+            }
             Self::Command(..) if !is_put => one(GENERIC, "del"),
             Self::Command(id, sets_expiry) => match id {
                 Id::Rename | Id::Renamenx => one(GENERIC, "rename_to"),
@@ -149,6 +163,15 @@ impl Cause {
                 Id::Persist => one(GENERIC, "persist"),
                 Id::Getex if expires => one(GENERIC, "expire"),
                 Id::Getex => one(GENERIC, "persist"),
+                Id::Hset | Id::Hmset | Id::Hsetnx => one(HASH, "hset"),
+                Id::Hsetex if sets_expiry => [Some((HASH, "hset")), Some((HASH, "hexpire"))],
+                Id::Hsetex => one(HASH, "hset"),
+                Id::Hincrby => one(HASH, "hincrby"),
+                Id::Hincrbyfloat => one(HASH, "hincrbyfloat"),
+                Id::Hdel | Id::Hgetdel => one(HASH, "hdel"),
+                Id::Hexpire | Id::Hpexpire | Id::Hexpireat | Id::Hpexpireat => one(HASH, "hexpire"),
+                Id::Hgetex if sets_expiry => one(HASH, "hexpire"),
+                Id::Hgetex | Id::Hpersist => one(HASH, "hpersist"),
                 Id::Append => one(STRING, "append"),
                 Id::Incr | Id::Decr | Id::Incrby | Id::Decrby => one(STRING, "incrby"),
                 Id::Incrbyfloat => one(STRING, "incrbyfloat"),

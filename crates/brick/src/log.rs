@@ -30,7 +30,7 @@ use crate::output::{CommitDependency, Frontier, Meets};
 use batch::{Batch, Building, Lists, Waiting};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
-use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis};
+use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis, ValueType};
 use hashbrown::HashMap;
 use held::Held;
 use std::collections::VecDeque;
@@ -61,7 +61,7 @@ pub(crate) struct Prepared {
     pub(crate) key: KeyRef,
     pub(crate) kind: Kind,
     pub(crate) op: Op,
-    pub(crate) raw: bool,
+    pub(crate) value_type: ValueType,
     pub(crate) expires_at: Option<UnixMillis>,
     /// Start of the record in its batch.
     pub(crate) record_at: u32,

@@ -10,8 +10,8 @@
 use crate::log::KeyRefHasher;
 use brickyard_command::NewValue;
 use brickyard_routing::Location;
-use brickyard_types::UnixMillis;
 use brickyard_types::record::Kind;
+use brickyard_types::{UnixMillis, ValueType};
 use hashbrown::HashMap;
 use std::hash::BuildHasherDefault;
 
@@ -37,7 +37,7 @@ pub(crate) struct Staging {
 pub(crate) struct Staged {
     pub(crate) location: Location,
     pub(crate) kind: Kind,
-    pub(crate) raw: bool,
+    pub(crate) value_type: ValueType,
     pub(crate) expires_at: Option<UnixMillis>,
     key_at: usize,
     pub(crate) key_len: usize,
@@ -135,7 +135,7 @@ impl Staging {
         self.entries.push(Staged {
             location,
             kind,
-            raw: put.raw,
+            value_type: put.value_type,
             expires_at: put.expires_at,
             key_at,
             key_len: key.len(),

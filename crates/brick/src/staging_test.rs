@@ -1,5 +1,5 @@
 use super::*;
-use brickyard_types::{PartitionId, Slot};
+use brickyard_types::{PartitionId, Slot, ValueType};
 
 fn push(staging: &mut Staging, hash: u64, key: &str, value: &str) {
     let location = Location {
@@ -11,7 +11,7 @@ fn push(staging: &mut Staging, hash: u64, key: &str, value: &str) {
     let put = NewValue {
         value: &[value.as_bytes()],
         expires_at: None,
-        raw: false,
+        value_type: ValueType::String,
     };
     staging.push(location, Kind::Put, key.as_bytes(), &put);
 }

@@ -23,7 +23,7 @@ pub const CATEGORIES: [(&str, u32); 21] = [
     ("set", 0),
     ("sortedset", 0),
     ("list", 0),
-    ("hash", 0),
+    ("hash", category::HASH),
     ("string", category::STRING),
     ("bitmap", category::BITMAP),
     ("hyperloglog", 0),

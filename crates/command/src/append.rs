@@ -2,8 +2,9 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, NewValue, check_length};
+use crate::keyspace::{Keyspace, NewValue, check_growth, check_length};
 use crate::number::integer;
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 pub(crate) fn append<K: Keyspace>(
@@ -14,7 +15,10 @@ pub(crate) fn append<K: Keyspace>(
     let (key, tail) = (args.at(1), args.at(2));
     let entry = keyspace.read(key)?;
     // A new key is an ordinary one; only what was there and grew is `raw`.
-    let raw = entry.is_some();
+    let value_type = match entry {
+        Some(_) => ValueType::BuiltString,
+        None => ValueType::String,
+    };
     let expires_at = entry.and_then(|entry| entry.expires_at);
     let head = entry.map_or_else(Vec::new, |entry| entry.value.to_vec());
     let len = head.len() + tail.len();
@@ -22,7 +26,7 @@ pub(crate) fn append<K: Keyspace>(
     let put = NewValue {
         value: &[&head, tail],
         expires_at,
-        raw,
+        value_type,
     };
     keyspace.put(key, put)?;
     reply.integer(len as i64);
@@ -38,11 +42,11 @@ pub(crate) fn setrange<K: Keyspace>(
     let offset = u64::try_from(integer(args.at(2))?)
         .map_err(|_| ErrorReply::constant("ERR offset is out of range"))?;
     if part.is_empty() {
-        let probe = keyspace.probe(key)?;
+        let probe = keyspace.probe_string(key)?;
         reply.integer(probe.map_or(0, |probe| probe.value_len as i64));
         return Ok(());
     }
-    check_length(keyspace, offset + part.len() as u64)?;
+    check_growth(keyspace, key, offset + part.len() as u64)?;
     let (start, end) = (offset as usize, offset as usize + part.len());
     let entry = keyspace.read(key)?;
     let expires_at = entry.and_then(|entry| entry.expires_at);
@@ -54,7 +58,7 @@ pub(crate) fn setrange<K: Keyspace>(
     let put = NewValue {
         value: &[&value],
         expires_at,
-        raw: true,
+        value_type: ValueType::BuiltString,
     };
     keyspace.put(key, put)?;
     reply.integer(value.len() as i64);

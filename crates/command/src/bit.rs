@@ -7,6 +7,7 @@ use crate::error::{ErrorReply, Failure};
 use crate::get::range_of;
 use crate::keyspace::{Keyspace, NewValue};
 use crate::number::{integer, parse_integer};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 use std::ops::Range;
 
@@ -78,7 +79,7 @@ pub(crate) fn setbit<K: Keyspace>(
         let put = NewValue {
             value: &[&value],
             expires_at,
-            raw: true,
+            value_type: ValueType::BuiltString,
         };
         keyspace.put(key, put)?;
     }

@@ -8,8 +8,9 @@
 use crate::args::Args;
 use crate::bit::offset;
 use crate::error::{ErrorReply, Failure};
-use crate::keyspace::{Keyspace, NewValue, check_length};
+use crate::keyspace::{Keyspace, NewValue, check_growth};
 use crate::number::{integer, parse_integer};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 /// An integer's form: its width in bits and whether it has a sign.
@@ -193,7 +194,7 @@ pub(crate) fn bitfield<K: Keyspace>(
         .max()
         .unwrap_or(0);
     let len = bits.div_ceil(8);
-    check_length(keyspace, len)?;
+    check_growth(keyspace, args.at(1), len)?;
     let entry = keyspace.read(args.at(1))?;
     let expires_at = entry.and_then(|entry| entry.expires_at);
     // A value that has to grow is written even if every operation fails, as in Redis.
@@ -231,7 +232,7 @@ pub(crate) fn bitfield<K: Keyspace>(
         let put = NewValue {
             value: &[&value],
             expires_at,
-            raw: true,
+            value_type: ValueType::BuiltString,
         };
         keyspace.put(args.at(1), put)?;
     }

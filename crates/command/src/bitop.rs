@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::{Keyspace, NewValue, read_all};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +62,16 @@ pub(crate) fn bitop<K: Keyspace>(
     let target = args.at(2);
     let mut result = Vec::new();
     read_all(args.from(3), keyspace, |at, entry| {
+        if entry.is_some_and(|entry| !entry.value_type.is_string()) {
+            return Err(ErrorReply::WRONG_TYPE);
+        }
         let value = entry.map_or(&[][..], |entry| entry.value);
         if at == 0 && operation != Operation::Not {
             result.extend_from_slice(value);
         } else {
             operation.combine(&mut result, value);
         }
+        Ok(())
     })?;
     if result.is_empty() {
         keyspace.delete(target)?;
@@ -74,7 +79,7 @@ pub(crate) fn bitop<K: Keyspace>(
         let put = NewValue {
             value: &[&result],
             expires_at: None,
-            raw: true,
+            value_type: ValueType::BuiltString,
         };
         keyspace.put(target, put)?;
     }

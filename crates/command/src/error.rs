@@ -23,6 +23,9 @@ impl ErrorReply {
     pub const NOT_A_FLOAT: Self = Self::constant("ERR value is not a valid float");
     /// The key that must be there is not.
     pub const NO_SUCH_KEY: Self = Self::constant("ERR no such key");
+    /// The key holds a value of another type than the command is for.
+    pub const WRONG_TYPE: Self =
+        Self::constant("WRONGTYPE Operation against a key holding the wrong kind of value");
     /// The value would be longer than the server takes.
     pub const TOO_LONG: Self =
         Self::constant("ERR string exceeds maximum allowed size (proto-max-bulk-len)");

@@ -12,8 +12,8 @@ use crate::expiry::{Base, Unit};
 use crate::keyspace::Keyspace;
 use crate::table::CommandId;
 use crate::{
-    append, bit, bitfield, bitop, del, exists, expire, get, incr, incr_float, lcs, mset, object,
-    rename, set,
+    append, bit, bitfield, bitop, del, exists, expire, get, hash, incr, incr_float, lcs, mset,
+    object, rename, set,
 };
 use brickyard_wire::Reply;
 
@@ -44,6 +44,34 @@ pub const fn is_data_command(id: CommandId) -> bool {
             | Id::Getex
             | Id::Getrange
             | Id::Getset
+            | Id::Hdel
+            | Id::Hexists
+            | Id::Hexpire
+            | Id::Hexpireat
+            | Id::Hexpiretime
+            | Id::Hget
+            | Id::Hgetall
+            | Id::Hgetdel
+            | Id::Hgetex
+            | Id::Hincrby
+            | Id::Hincrbyfloat
+            | Id::Hkeys
+            | Id::Hlen
+            | Id::Hmget
+            | Id::Hmset
+            | Id::Hpersist
+            | Id::Hpexpire
+            | Id::Hpexpireat
+            | Id::Hpexpiretime
+            | Id::Hpttl
+            | Id::Hrandfield
+            | Id::Hscan
+            | Id::Hset
+            | Id::Hsetex
+            | Id::Hsetnx
+            | Id::Hstrlen
+            | Id::Httl
+            | Id::Hvals
             | Id::Incr
             | Id::Incrby
             | Id::Incrbyfloat
@@ -137,6 +165,41 @@ fn dispatch<K: Keyspace>(
         Id::Getex => get::getex(args, keyspace, reply),
         Id::Getrange | Id::Substr => get::getrange(args, keyspace, reply),
         Id::Getset => set::getset(args, keyspace, reply),
+        Id::Hdel => hash::hdel(args, keyspace, reply),
+        Id::Hexists => hash::hexists(args, keyspace, reply),
+        Id::Hexpire => hash::hexpire(args, "hexpire", seconds, Base::Now, keyspace, reply),
+        Id::Hexpireat => hash::hexpire(args, "hexpireat", seconds, Base::Epoch, keyspace, reply),
+        Id::Hexpiretime => hash::httl(args, seconds, Base::Epoch, keyspace, reply),
+        Id::Hget => hash::hget(args, keyspace, reply),
+        Id::Hgetall => hash::hgetall(args, keyspace, reply),
+        Id::Hgetdel => hash::hgetdel(args, keyspace, reply),
+        Id::Hgetex => hash::hgetex(args, keyspace, reply),
+        Id::Hincrby => hash::hincrby(args, keyspace, reply),
+        Id::Hincrbyfloat => hash::hincrbyfloat(args, keyspace, reply),
+        Id::Hkeys => hash::hkeys(args, keyspace, reply),
+        Id::Hlen => hash::hlen(args, keyspace, reply),
+        Id::Hmget => hash::hmget(args, keyspace, reply),
+        Id::Hmset => hash::hmset(args, keyspace, reply),
+        Id::Hpersist => hash::hpersist(args, keyspace, reply),
+        Id::Hpexpire => hash::hexpire(args, "hpexpire", milliseconds, Base::Now, keyspace, reply),
+        Id::Hpexpireat => hash::hexpire(
+            args,
+            "hpexpireat",
+            milliseconds,
+            Base::Epoch,
+            keyspace,
+            reply,
+        ),
+        Id::Hpexpiretime => hash::httl(args, milliseconds, Base::Epoch, keyspace, reply),
+        Id::Hpttl => hash::httl(args, milliseconds, Base::Now, keyspace, reply),
+        Id::Hrandfield => hash::hrandfield(args, keyspace, reply),
+        Id::Hscan => hash::hscan(args, keyspace, reply),
+        Id::Hset => hash::hset(args, keyspace, reply),
+        Id::Hsetex => hash::hsetex(args, keyspace, reply),
+        Id::Hsetnx => hash::hsetnx(args, keyspace, reply),
+        Id::Hstrlen => hash::hstrlen(args, keyspace, reply),
+        Id::Httl => hash::httl(args, seconds, Base::Now, keyspace, reply),
+        Id::Hvals => hash::hvals(args, keyspace, reply),
         Id::Incr => incr::incr(args, keyspace, reply),
         Id::Incrby => incr::incrby(args, keyspace, reply),
         Id::Incrbyfloat => incr_float::incrbyfloat(args, keyspace, reply),

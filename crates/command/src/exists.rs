@@ -19,14 +19,14 @@ pub(crate) fn exists<K: Keyspace>(
     Ok(())
 }
 
-/// TYPE; every value is a string.
+/// TYPE.
 pub(crate) fn type_of<K: Keyspace>(
     args: Args<'_>,
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let probe = keyspace.probe(args.at(1))?;
-    reply.simple(if probe.is_some() { "string" } else { "none" });
+    reply.simple(probe.map_or("none", |probe| probe.value_type.name()));
     Ok(())
 }
 

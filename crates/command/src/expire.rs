@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::{Base, Unit, signed};
+use crate::hash;
 use crate::keyspace::Keyspace;
 use crate::number::integer;
 use brickyard_types::UnixMillis;
@@ -10,7 +11,7 @@ use brickyard_wire::Reply;
 
 /// Which expiry the key must have had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Conditions {
+pub(crate) struct Conditions {
     /// `NX`: none.
     missing: bool,
     /// `XX`: one.
@@ -22,9 +23,10 @@ struct Conditions {
 }
 
 impl Conditions {
-    fn parse(args: Args<'_>) -> Result<Self, ErrorReply> {
+    /// Reads the words that name them.
+    pub(crate) fn of<'a>(options: impl Iterator<Item = &'a [u8]>) -> Result<Self, ErrorReply> {
         let mut conditions = Self::default();
-        for option in args.from(3) {
+        for option in options {
             let is = |word: &[u8]| option.eq_ignore_ascii_case(word);
             if is(b"nx") {
                 conditions.missing = true;
@@ -54,7 +56,7 @@ impl Conditions {
     }
 
     /// Whether a key with the expiry `current` may get the expiry `at`, in signed milliseconds.
-    fn allow(self, current: Option<UnixMillis>, at: i64) -> bool {
+    pub(crate) fn allow(self, current: Option<UnixMillis>, at: i64) -> bool {
         let Some(current) = current.map(signed) else {
             // No expiry counts as one that never comes.
             return !self.exists && !self.greater;
@@ -68,6 +70,23 @@ pub(crate) fn until_nul(argument: &[u8]) -> &[u8] {
     argument.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
+/// When the key expires by itself, if it exists: a hash is gone earlier when all of its fields are.
+fn key_expiry<K: Keyspace>(
+    keyspace: &mut K,
+    key: &[u8],
+) -> Result<Option<Option<UnixMillis>>, Failure> {
+    let Some(probe) = keyspace.probe(key)? else {
+        return Ok(None);
+    };
+    if probe.value_type.is_string() || probe.expires_at.is_none() {
+        return Ok(Some(probe.expires_at));
+    }
+    match keyspace.read_any(key)? {
+        Some(entry) => Ok(Some(hash::key_expiry(entry.value, entry.expires_at)?)),
+        None => Ok(None),
+    }
+}
+
 /// EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT.
 pub(crate) fn expire<K: Keyspace>(
     args: Args<'_>,
@@ -77,7 +96,7 @@ pub(crate) fn expire<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let conditions = Conditions::parse(args)?;
+    let conditions = Conditions::of(args.from(3))?;
     let invalid = || ErrorReply::invalid_expiry(command);
     let number = integer(args.at(2))?;
     let number = match unit {
@@ -90,8 +109,8 @@ pub(crate) fn expire<K: Keyspace>(
         Base::Epoch => number,
     };
     let key = args.at(1);
-    let is_set = match keyspace.probe(key)? {
-        Some(probe) if conditions.allow(probe.expires_at, at) => {
+    let is_set = match key_expiry(keyspace, key)? {
+        Some(expires_at) if conditions.allow(expires_at, at) => {
             if at <= now {
                 keyspace.delete(key)?
             } else {
@@ -110,9 +129,7 @@ pub(crate) fn persist<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let key = args.at(1);
-    let has_expiry = keyspace
-        .probe(key)?
-        .is_some_and(|probe| probe.expires_at.is_some());
+    let has_expiry = key_expiry(keyspace, key)?.flatten().is_some();
     reply.integer(i64::from(has_expiry && keyspace.set_expiry(key, None)?));
     Ok(())
 }
@@ -126,9 +143,9 @@ pub(crate) fn ttl<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let now = signed(keyspace.now());
-    let number = match keyspace.probe(args.at(1))? {
+    let number = match key_expiry(keyspace, args.at(1))? {
         None => -2,
-        Some(probe) => match probe.expires_at.map(signed) {
+        Some(expires_at) => match expires_at.map(signed) {
             None => -1,
             Some(at) => {
                 let milliseconds = match base {

@@ -39,9 +39,13 @@ pub(crate) fn mget<K: Keyspace>(
 ) -> Result<(), Failure> {
     let keys = args.from(1);
     reply.array(keys.len());
-    read_all(keys, keyspace, |_, entry| match entry {
-        Some(entry) => reply.bulk(entry.value),
-        None => reply.null(),
+    read_all(keys, keyspace, |_, entry| {
+        match entry {
+            // What is no string counts as nothing, as in Redis.
+            Some(entry) if entry.value_type.is_string() => reply.bulk(entry.value),
+            _ => reply.null(),
+        }
+        Ok(())
     })
 }
 
@@ -124,7 +128,7 @@ pub(crate) fn strlen<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let probe = keyspace.probe(args.at(1))?;
+    let probe = keyspace.probe_string(args.at(1))?;
     reply.integer(probe.map_or(0, |probe| probe.value_len as i64));
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::{Keyspace, NewValue};
 use crate::number::{IntegerText, integer};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 pub(crate) fn incr<K: Keyspace>(
@@ -61,7 +62,7 @@ fn add<K: Keyspace>(
     let put = NewValue {
         value: &[text.as_bytes()],
         expires_at,
-        raw: false,
+        value_type: ValueType::String,
     };
     keyspace.put(key, put)?;
     reply.integer(sum);

@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::extended::Extended;
 use crate::keyspace::{Keyspace, NewValue};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 pub(crate) fn incrbyfloat<K: Keyspace>(
@@ -23,7 +24,7 @@ pub(crate) fn incrbyfloat<K: Keyspace>(
     let put = NewValue {
         value: &[text.as_bytes()],
         expires_at,
-        raw: false,
+        value_type: ValueType::String,
     };
     keyspace.put(key, put)?;
     reply.bulk(text.as_bytes());

@@ -17,7 +17,8 @@
 //! - A read after a put of the same request sees the put (commands of one transaction).
 
 use crate::error::{ErrorReply, Failure};
-use brickyard_types::{Op, UnixMillis};
+use crate::hash;
+use brickyard_types::{Op, UnixMillis, ValueType};
 
 /// A key's value and what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,8 @@ pub struct KeyValue<'a> {
     pub expires_at: Option<UnixMillis>,
     /// The operation that wrote it: its version.
     pub op: Op,
-    /// Whether the value was built by a partial write; see [`NewValue::raw`].
-    pub raw: bool,
+    /// What the value is.
+    pub value_type: ValueType,
 }
 
 /// What is known of a key without its value.
@@ -41,8 +42,8 @@ pub struct Probe {
     pub expires_at: Option<UnixMillis>,
     /// The operation that wrote it: its version.
     pub op: Op,
-    /// As [`KeyValue::raw`].
-    pub raw: bool,
+    /// What the value is.
+    pub value_type: ValueType,
 }
 
 /// What a key is to hold.
@@ -52,9 +53,8 @@ pub struct NewValue<'a> {
     pub value: &'a [&'a [u8]],
     /// When the key is to go; `None`: never.
     pub expires_at: Option<UnixMillis>,
-    /// Whether a partial write built the value, which `OBJECT ENCODING` calls `raw` whatever it
-    /// holds.
-    pub raw: bool,
+    /// What the value is.
+    pub value_type: ValueType,
 }
 
 /// One partition's newest state, prepared operations included.
@@ -62,17 +62,40 @@ pub trait Keyspace {
     /// The time of this request.
     fn now(&self) -> UnixMillis;
 
-    /// Returns the key's entry, `None` if it does not exist.
+    /// Returns the key's entry, whatever its type, `None` if it does not exist.
     ///
     /// # Errors
     /// [`Failure::Suspend`] while the value is being fetched from disk, or an error reply.
-    fn read(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure>;
+    fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure>;
+
+    /// The same, of a key that must hold a string if it exists.
+    ///
+    /// # Errors
+    /// As [`Self::read_any`]; [`ErrorReply::WRONG_TYPE`] if it holds something else.
+    #[inline]
+    fn read(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+        match self.read_any(key)? {
+            Some(entry) if !entry.value_type.is_string() => Err(ErrorReply::WRONG_TYPE.into()),
+            entry => Ok(entry),
+        }
+    }
 
     /// Returns what is known of the key without its value; never waits for a disk.
     ///
     /// # Errors
     /// An error reply, if the partition cannot answer.
     fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure>;
+
+    /// The same, of a key that must hold a string if it exists.
+    ///
+    /// # Errors
+    /// As [`Self::probe`]; [`ErrorReply::WRONG_TYPE`] if it holds something else.
+    fn probe_string(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
+        match self.probe(key)? {
+            Some(probe) if !probe.value_type.is_string() => Err(ErrorReply::WRONG_TYPE.into()),
+            probe => Ok(probe),
+        }
+    }
 
     /// Sets the key.
     ///
@@ -93,21 +116,34 @@ pub trait Keyspace {
     /// # Errors
     /// As [`Self::read`] and [`Self::put`].
     fn set_expiry(&mut self, key: &[u8], expires_at: Option<UnixMillis>) -> Result<bool, Failure> {
-        let Some(entry) = self.read(key)? else {
+        let Some(entry) = self.read_any(key)? else {
             return Ok(false);
         };
-        let raw = entry.raw;
-        let value = entry.value.to_vec();
+        let value_type = entry.value_type;
+        let (value, expires_at) = match value_type {
+            ValueType::String | ValueType::BuiltString => (entry.value.to_vec(), expires_at),
+            ValueType::Hash => hash::with_key_expiry(entry.value, entry.expires_at, expires_at)?,
+        };
         self.put(
             key,
             NewValue {
                 value: &[&value],
                 expires_at,
-                raw,
+                value_type,
             },
         )?;
         Ok(true)
     }
+
+    /// Says that the reply is to have so many bytes more than the values that were read: a request can name a field again
+    /// and again. To be said before anything is put.
+    ///
+    /// # Errors
+    /// [`Failure::Suspend`], if the client has no room for them yet; an error reply, if no reply may be so long.
+    fn reserve(&mut self, bytes: usize) -> Result<(), Failure>;
+
+    /// A number drawn at random.
+    fn random(&mut self) -> u64;
 
     /// Longest value in bytes; what would be longer is refused with Redis's text.
     fn value_bytes_max(&self) -> usize;
@@ -135,17 +171,17 @@ pub trait Keyspace {
     }
 }
 
-/// Reads every key before it gives up on those whose values are on disk: `use_entry` gets what is
+/// Reads every key, whatever its type, before it gives up on those whose values are on disk: `use_entry` gets what is
 /// there, by position, and is not to be believed if the result is [`Failure::Suspend`].
 pub(crate) fn read_all<'a, K: Keyspace>(
     keys: impl Iterator<Item = &'a [u8]>,
     keyspace: &mut K,
-    mut use_entry: impl FnMut(usize, Option<KeyValue<'_>>),
+    mut use_entry: impl FnMut(usize, Option<KeyValue<'_>>) -> Result<(), ErrorReply>,
 ) -> Result<(), Failure> {
     let mut is_suspended = false;
     for (at, key) in keys.enumerate() {
-        match keyspace.read(key) {
-            Ok(entry) => use_entry(at, entry),
+        match keyspace.read_any(key) {
+            Ok(entry) => use_entry(at, entry)?,
             Err(Failure::Suspend) => is_suspended = true,
             Err(error) => return Err(error),
         }
@@ -163,4 +199,17 @@ pub(crate) fn check_length<K: Keyspace>(keyspace: &K, len: u64) -> Result<(), Fa
         return Err(ErrorReply::TOO_LONG.into());
     }
     Ok(())
+}
+
+/// The same of a string that is to grow: that the key holds none is said first, as in Redis.
+pub(crate) fn check_growth<K: Keyspace>(
+    keyspace: &mut K,
+    key: &[u8],
+    len: u64,
+) -> Result<(), Failure> {
+    let checked = check_length(keyspace, len);
+    if checked.is_err() {
+        keyspace.probe_string(key)?;
+    }
+    checked
 }

@@ -54,12 +54,18 @@ pub(crate) fn lcs<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let options = LcsOptions::parse(args)?;
     let mut values = [Vec::new(), Vec::new()];
     read_all(args.from(1).take(2), keyspace, |at, entry| {
+        if entry.is_some_and(|entry| !entry.value_type.is_string()) {
+            return Err(ErrorReply::constant(
+                "ERR The specified keys must contain string values",
+            ));
+        }
         let value = entry.map_or(&[][..], |entry| entry.value);
         values[at].extend_from_slice(value);
+        Ok(())
     })?;
+    let options = LcsOptions::parse(args)?;
     let [first, second] = values;
     let cells = (first.len() as u64 + 1) * (second.len() as u64 + 1);
     if cells * size_of::<u32>() as u64 > keyspace.value_bytes_max() as u64 {

@@ -29,10 +29,12 @@
 //!   history.
 //! - An option is compared as a whole; in Redis it ends at a zero byte.
 //!
-//! Because a value here has no form but its bytes and one bit, `raw`:
+//! Because a value here has no form but its bytes and its type:
 //! - `OBJECT ENCODING` of an integer that INCRBYFLOAT wrote is `int`; in Redis `embstr`.
 //! - `OBJECT REFCOUNT` of a copy of a small integer is that of shared integers; in Redis 1.
 //! - `OBJECT IDLETIME` and `MEMORY USAGE` give our own figures.
+//! - `OBJECT ENCODING` of a hash follows from what it holds now; in Redis one that was large stays a `hashtable`.
+//! - `HLEN` does not count fields whose time is over; Redis does until they are touched.
 //!
 //! Because an error is text: bytes of a quoted argument that are no UTF-8 are shown as U+FFFD.
 
@@ -52,6 +54,7 @@ mod expiry;
 mod extended;
 mod get;
 pub mod glob;
+pub mod hash;
 mod incr;
 mod incr_float;
 mod keyspace;

@@ -3,6 +3,7 @@
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::{Keyspace, NewValue, check_length};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 pub(crate) fn mset<K: Keyspace>(
@@ -49,7 +50,7 @@ fn put_pairs<K: Keyspace>(args: Args<'_>, keyspace: &mut K) -> Result<(), Failur
         let put = NewValue {
             value: &[value],
             expires_at: None,
-            raw: false,
+            value_type: ValueType::String,
         };
         keyspace.put(key, put)?;
     }

@@ -2,8 +2,10 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
+use crate::hash;
 use crate::keyspace::{KeyValue, Keyspace};
 use crate::number::{integer, parse_integer};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 /// Longest string that Redis keeps in one allocation with its header; a longer one is `raw`.
@@ -14,8 +16,10 @@ const SHARED_INTEGERS: i64 = 10_000;
 const SHARED_REFERENCES: i64 = i32::MAX as i64;
 
 /// The word that Redis has for how it would keep this value.
-fn encoding(entry: &KeyValue<'_>) -> &'static str {
-    if entry.raw {
+fn encoding(entry: &KeyValue<'_>) -> Result<&'static str, ErrorReply> {
+    Ok(if entry.value_type == ValueType::Hash {
+        hash::encoding(entry.value)?
+    } else if entry.value_type == ValueType::BuiltString {
         "raw"
     } else if parse_integer(entry.value).is_some() {
         "int"
@@ -23,7 +27,7 @@ fn encoding(entry: &KeyValue<'_>) -> &'static str {
         "embstr"
     } else {
         "raw"
-    }
+    })
 }
 
 pub(crate) fn object_encoding<K: Keyspace>(
@@ -31,8 +35,8 @@ pub(crate) fn object_encoding<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    match keyspace.read(args.at(2))? {
-        Some(entry) => reply.bulk(encoding(&entry).as_bytes()),
+    match keyspace.read_any(args.at(2))? {
+        Some(entry) => reply.bulk(encoding(&entry)?.as_bytes()),
         None => reply.null(),
     }
     Ok(())
@@ -43,11 +47,11 @@ pub(crate) fn object_refcount<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let Some(entry) = keyspace.read(args.at(2))? else {
+    let Some(entry) = keyspace.read_any(args.at(2))? else {
         reply.null();
         return Ok(());
     };
-    let number = parse_integer(entry.value).filter(|_| !entry.raw);
+    let number = parse_integer(entry.value).filter(|_| entry.value_type == ValueType::String);
     let is_shared = number.is_some_and(|number| (0..SHARED_INTEGERS).contains(&number));
     reply.integer(if is_shared { SHARED_REFERENCES } else { 1 });
     Ok(())

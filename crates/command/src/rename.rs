@@ -101,15 +101,15 @@ pub(crate) fn copy<K: Keyspace>(
 
 /// Gives `target` what `source` holds, its expiry included, and says whether there was anything.
 fn put_copy<K: Keyspace>(source: &[u8], target: &[u8], keyspace: &mut K) -> Result<bool, Failure> {
-    let Some(entry) = keyspace.read(source)? else {
+    let Some(entry) = keyspace.read_any(source)? else {
         return Ok(false);
     };
-    let (expires_at, raw) = (entry.expires_at, entry.raw);
+    let (expires_at, value_type) = (entry.expires_at, entry.value_type);
     let value = entry.value.to_vec();
     let put = NewValue {
         value: &[&value],
         expires_at,
-        raw,
+        value_type,
     };
     keyspace.put(target, put)?;
     Ok(true)

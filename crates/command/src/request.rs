@@ -26,6 +26,7 @@ pub use connection::{AuthArgs, HelloArgs, parse_ping, parse_select};
 pub use identified::RequestArgs;
 pub use node::{NodeCommand, NodeOptions, RebalanceCommand};
 pub use scan::ScanArgs;
+pub(crate) use scan::parse_cursor;
 pub use script::{ScriptCommand, script_arguments};
 pub use server::{
     LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,

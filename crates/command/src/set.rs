@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::{Base, ExpiryOption, Unit, put_or_expire};
 use crate::keyspace::{Keyspace, NewValue, check_length};
+use brickyard_types::ValueType;
 use brickyard_wire::Reply;
 
 /// Under which circumstances the key is set.
@@ -138,7 +139,7 @@ impl<'a> SetRequest<'a> {
             let put = NewValue {
                 value: &[self.value],
                 expires_at,
-                raw: false,
+                value_type: ValueType::String,
             };
             put_or_expire(keyspace, self.key, put)?;
         }
@@ -169,7 +170,7 @@ pub(crate) fn set<K: Keyspace>(
         NewValue {
             value: &[value],
             expires_at: None,
-            raw: false,
+            value_type: ValueType::String,
         },
     )?;
     reply.ok();

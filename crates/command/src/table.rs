@@ -18,6 +18,7 @@ mod cluster;
 mod connection;
 mod docs;
 mod flags;
+mod hashes;
 mod id;
 mod key_spec;
 mod keys;
@@ -37,9 +38,10 @@ pub use key_spec::KeySpec;
 pub use lookup::{lookup, lookup_full, lookup_subcommand};
 pub use spec::Spec;
 
-const FAMILIES: [&[Spec]; 12] = [
+const FAMILIES: [&[Spec]; 13] = [
     strings::COMMANDS,
     bits::COMMANDS,
+    hashes::COMMANDS,
     keys::COMMANDS,
     connection::COMMANDS,
     transactions::COMMANDS,

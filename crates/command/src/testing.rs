@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::execute::execute;
 use crate::keyspace::{KeyValue, Keyspace, NewValue, Probe};
 use crate::resolve::resolve;
-use brickyard_types::{Op, UnixMillis};
+use brickyard_types::{Op, UnixMillis, ValueType};
 use brickyard_wire::{Protocol, Reply};
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ struct Held {
     value: Vec<u8>,
     expires_at: Option<UnixMillis>,
     op: Op,
-    raw: bool,
+    value_type: ValueType,
 }
 
 /// Keys and values in memory, with a clock that stands still until it is set.
@@ -31,6 +31,9 @@ pub struct MemoryKeyspace {
     pub suspended: Vec<Vec<u8>>,
     held: BTreeMap<Vec<u8>, Held>,
     op: Op,
+    random: u64,
+    /// Bytes that replies had beside the values that were read.
+    pub reserved: usize,
     /// What the running request has overwritten, in order.
     overwritten: Vec<(Vec<u8>, Option<Held>)>,
 }
@@ -44,6 +47,8 @@ impl Default for MemoryKeyspace {
             suspended: Vec::new(),
             held: BTreeMap::new(),
             op: Op(0),
+            random: 1,
+            reserved: 0,
             overwritten: Vec::new(),
         }
     }
@@ -127,7 +132,7 @@ impl Keyspace for MemoryKeyspace {
         self.now
     }
 
-    fn read(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+    fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
         if self.cold.iter().any(|cold| cold == key) {
             self.suspended.push(key.to_vec());
             return Err(Failure::Suspend);
@@ -136,7 +141,7 @@ impl Keyspace for MemoryKeyspace {
             value: &held.value,
             expires_at: held.expires_at,
             op: held.op,
-            raw: held.raw,
+            value_type: held.value_type,
         }))
     }
 
@@ -145,7 +150,7 @@ impl Keyspace for MemoryKeyspace {
             value_len: held.value.len(),
             expires_at: held.expires_at,
             op: held.op,
-            raw: held.raw,
+            value_type: held.value_type,
         }))
     }
 
@@ -155,7 +160,7 @@ impl Keyspace for MemoryKeyspace {
             value: put.value.concat(),
             expires_at: put.expires_at,
             op: self.op,
-            raw: put.raw,
+            value_type: put.value_type,
         };
         let before = self.held.insert(key.to_vec(), held);
         self.overwritten.push((key.to_vec(), before));
@@ -172,6 +177,19 @@ impl Keyspace for MemoryKeyspace {
 
     fn value_bytes_max(&self) -> usize {
         self.value_bytes_max
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.reserved += bytes;
+        Ok(())
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        self.random
     }
 
     fn database(&self) -> Option<u16> {

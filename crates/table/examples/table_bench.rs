@@ -8,7 +8,7 @@
 //! resident set of the process, less what it had before the first key.
 
 use brickyard_table::{KeyHash, LocalPartition, Put, TableConfig, TableData, ValueRef};
-use brickyard_types::{Medium, Op, Position};
+use brickyard_types::{Medium, Op, Position, ValueType};
 use std::fs;
 use std::hint::black_box;
 use std::time::Instant;
@@ -197,7 +197,7 @@ impl Bench {
             expires_at: None,
             op: Op(self.op),
             position: Position::NONE,
-            is_raw: false,
+            value_type: ValueType::String,
         };
         let applied = self
             .table

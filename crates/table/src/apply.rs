@@ -18,7 +18,7 @@ use crate::id::LocalPartition;
 use crate::record::{Expiry, Header, NewRecord, State};
 use crate::segments::Replaced;
 use crate::table::TableData;
-use brickyard_types::{Op, Position, SegmentId, UnixMillis};
+use brickyard_types::{Op, Position, SegmentId, UnixMillis, ValueType};
 
 /// A record to put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub struct Put<'a> {
     pub op: Op,
     /// Where the record is in the log; [`Position::NONE`] if in none.
     pub position: Position,
-    /// Whether the value was built by a partial write.
-    pub is_raw: bool,
+    /// What the value is.
+    pub value_type: ValueType,
 }
 
 /// What has become of a write.
@@ -61,7 +61,7 @@ impl WriteOutcome {
 impl TableData {
     /// Gives `key` the record `put`, unless the table has something newer.
     ///
-    /// - Sizes: `key` up to 65,535 bytes, the value up to 128 MiB less one byte.
+    /// - Sizes: `key` up to 65,535 bytes, a string up to 64 MiB, another value 1 byte to 64 MiB less one.
     ///
     /// # Errors
     /// [`Full`]; nothing changed.
@@ -85,8 +85,8 @@ impl TableData {
                 (State::Cold, &[][..])
             }
         };
-        let header = Header::new(state, put.value.len(), partition, put.op)
-            .with_raw(put.is_raw)
+        let typed = (put.value_type, put.value.len());
+        let header = Header::new(state, typed, partition, put.op)
             .with_referenced(self.evicts)
             .with_expiry(put.expires_at.is_some())
             .with_key_len(key_len(key));
@@ -116,7 +116,7 @@ impl TableData {
         op: Op,
         position: Position,
     ) -> Result<WriteOutcome, Full> {
-        let header = Header::new(State::Tombstone, 0, partition, op);
+        let header = Header::new(State::Tombstone, (ValueType::String, 0), partition, op);
         let mut new = NewRecord {
             header: header.with_key_len(key_len(key)),
             key,

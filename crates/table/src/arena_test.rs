@@ -1,7 +1,7 @@
 use super::*;
 use crate::id::LocalPartition;
 use crate::record::{Header, Layout, State, write_header};
-use brickyard_types::{Medium, Op};
+use brickyard_types::{Medium, Op, ValueType};
 
 /// An arena whose records are headers and zeroes.
 fn record_in(arena: &mut Arena, size: usize) -> RecordRef {
@@ -13,7 +13,7 @@ fn record_in(arena: &mut Arena, size: usize) -> RecordRef {
 fn header(size: usize) -> Header {
     Header::new(
         State::Hot,
-        size - record::HEADER_BYTES,
+        (ValueType::String, size - record::HEADER_BYTES),
         LocalPartition(0),
         Op(1),
     )

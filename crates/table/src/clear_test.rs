@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Put, TableConfig, ValueRef, WriteOutcome};
+use brickyard_types::ValueType;
 use brickyard_types::{Medium, Position, SegmentId, record::encoded_len};
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ fn put(table: &mut TableData, partition: LocalPartition, key: &str, op: u64) -> 
             segment: SegmentId(1 + (op % 3) as u32),
             offset: 0,
         },
-        is_raw: false,
+        value_type: ValueType::String,
     };
     table
         .put(

@@ -69,7 +69,7 @@ fn encode(buffer: &mut Vec<u8>, key: &[u8], found: &Found<'_>, has_values: bool)
     buffer.extend_from_slice(&found.op.0.to_le_bytes());
     let expiry = found.expires_at.map_or(u64::MAX, |at| at.0);
     buffer.extend_from_slice(&expiry.to_le_bytes());
-    buffer.push(u8::from(found.is_raw));
+    buffer.push(found.value_type as u8);
     buffer.extend_from_slice(&(found.value.len() as u64).to_le_bytes());
     if let (ValueRef::Hot(value), true) = (found.value, has_values) {
         buffer.extend_from_slice(value);

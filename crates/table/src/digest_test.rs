@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Put, TableConfig, TableData};
-use brickyard_types::{Medium, Op, Position, SegmentId, UnixMillis};
+use brickyard_types::{Medium, Op, Position, SegmentId, UnixMillis, ValueType};
 
 const KEYS: u64 = 5000;
 
@@ -24,7 +24,7 @@ fn put(table: &mut TableData, at: LocalPartition, number: u64, value: &str, expi
             segment: SegmentId(1),
             offset: number as u32 * 100,
         },
-        is_raw: false,
+        value_type: ValueType::String,
     };
     let hash = table.hash(key.as_bytes());
     table.put(at, hash, key.as_bytes(), &record).unwrap();

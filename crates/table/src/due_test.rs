@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Put, TableConfig, TableData, ValueRef};
-use brickyard_types::{Medium, Position};
+use brickyard_types::{Medium, Position, ValueType};
 use std::collections::BTreeMap;
 
 const START: u64 = 1_700_000_000_000;
@@ -35,7 +35,7 @@ impl Keys {
             expires_at: expires_at.map(UnixMillis),
             op: Op(self.op),
             position: Position::NONE,
-            is_raw: false,
+            value_type: ValueType::String,
         };
         let hash = self.table.hash(key.as_bytes());
         self.table

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Put, TableConfig, TableData, ValueRef};
-use brickyard_types::{Medium, Position, SegmentId};
+use brickyard_types::{Medium, Position, SegmentId, ValueType};
 use std::collections::BTreeSet;
 
 const KEYS: u64 = 2000;
@@ -22,7 +22,7 @@ fn table(medium: Medium) -> (TableData, LocalPartition) {
                 segment: SegmentId(1),
                 offset: number as u32,
             },
-            is_raw: false,
+            value_type: ValueType::String,
         };
         table.put(partition, table.hash(&key), &key, &put).unwrap();
     }
@@ -120,7 +120,7 @@ fn value_that_is_in_no_log_stays() {
         expires_at: None,
         op: Op(1),
         position: Position::NONE,
-        is_raw: false,
+        value_type: ValueType::String,
     };
     table.put(partition, hash, b"key", &put).unwrap();
     for _ in 0..5 {
@@ -148,7 +148,7 @@ fn large_value_is_dropped_too() {
         expires_at: None,
         op: Op(1),
         position,
-        is_raw: false,
+        value_type: ValueType::String,
     };
     table.put(partition, hash, b"key", &put).unwrap();
     assert_eq!(table.make_cold(partition, hash, b"key", Op(1)), Ok(true));

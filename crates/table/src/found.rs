@@ -2,7 +2,7 @@
 //!
 //! In:  nothing. Out: [`Found`], [`ValueRef`]: borrowed from the table, so that nothing is copied.
 
-use brickyard_types::{Op, Position, UnixMillis};
+use brickyard_types::{Op, Position, UnixMillis, ValueType};
 
 /// A record's value: here, or in the log alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub struct Found<'a> {
     pub expires_at: Option<UnixMillis>,
     /// The op that wrote the record.
     pub op: Op,
-    /// Whether the value was built by a partial write.
-    pub is_raw: bool,
+    /// What the value is.
+    pub value_type: ValueType,
     /// Where the record is in the log; of a table of medium `ram` the segment only.
     pub position: Position,
 }

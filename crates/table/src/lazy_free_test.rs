@@ -1,6 +1,6 @@
 use crate::table::TableConfig;
 use crate::{LocalPartition, Put, TableData, ValueRef};
-use brickyard_types::{Medium, Op, Position, UnixMillis};
+use brickyard_types::{Medium, Op, Position, UnixMillis, ValueType};
 
 const MIB: usize = 1 << 20;
 
@@ -21,7 +21,7 @@ fn put(table: &mut TableData, partition: LocalPartition, op: u64, value: &[u8]) 
         expires_at: Some(UnixMillis(op * 1000)),
         op: Op(op),
         position: Position::NONE,
-        is_raw: false,
+        value_type: ValueType::String,
     };
     table
         .put(partition, table.hash(&key), &key, &put)

@@ -4,7 +4,7 @@
 //!
 //! Layout, little-endian; the whole is padded to a multiple of 8 bytes:
 //! ```text
-//!  0  u32 value_len (27 bits), flags (5 bits)
+//!  0  u32 value_len (27 bits: one above 2^26 is of a hash, and 2^26 more than it has bytes), flags (5 bits)
 //!  4  u16 key_len
 //!  6  u16 partition     the table's own number of it
 //!  8  u16 segment       the table's own number of it (segments.rs)
@@ -21,7 +21,7 @@
 //! in units of 8 bytes in place of a value's length.
 
 use crate::id::LocalPartition;
-use brickyard_types::{Medium, Op, Position, UnixMillis};
+use brickyard_types::{Medium, Op, Position, UnixMillis, ValueType};
 
 /// Bytes of a record before its optional fields.
 pub(crate) const HEADER_BYTES: usize = 16;
@@ -32,8 +32,14 @@ pub(crate) const UNIT_BYTES: usize = 8;
 /// Bits of a header's length field.
 const LEN_BITS: u32 = 27;
 
-/// Most bytes of one value, from the bits there are for its length.
-pub(crate) const VALUE_LEN_MAX: usize = (1 << LEN_BITS) - 1;
+/// The bits of a length, and of the size of dead space.
+const LEN_MASK: usize = (1 << LEN_BITS) - 1;
+
+/// Most bytes of a string. What says more is no string, and has so many bytes fewer: no bit had to be found for that.
+pub(crate) const STRING_LEN_MAX: usize = 1 << (LEN_BITS - 1);
+
+/// Most bytes of a value that is no string; it has one at least.
+pub(crate) const OTHER_LEN_MAX: usize = LEN_MASK - STRING_LEN_MAX;
 
 const COLD: u32 = 1 << 27;
 const TOMBSTONE: u32 = 1 << 28;
@@ -64,16 +70,31 @@ impl Header {
     /// A header whose key's length and segment are set later.
     ///
     /// # Panics
-    /// If `value_len` or `op` needs more bits than there are.
+    /// If the value's length or `op` needs more bits than there are, or a value that is no string is empty.
     #[inline]
-    pub(crate) fn new(state: State, value_len: usize, partition: LocalPartition, op: Op) -> Self {
-        assert!(value_len <= VALUE_LEN_MAX, "a value of {value_len} bytes");
+    pub(crate) fn new(
+        state: State,
+        (value_type, value_len): (ValueType, usize),
+        partition: LocalPartition,
+        op: Op,
+    ) -> Self {
+        let coded = if value_type.is_string() {
+            assert!(value_len <= STRING_LEN_MAX, "a value of {value_len} bytes");
+            value_len
+        } else {
+            assert!(
+                (1..=OTHER_LEN_MAX).contains(&value_len),
+                "a {value_type:?} of {value_len} bytes"
+            );
+            value_len + STRING_LEN_MAX
+        };
         assert!(op.0 >> 48 == 0, "op {op} needs more than 48 bits");
         Self {
-            first: value_len as u64 | u64::from(partition.0) << 48,
+            first: coded as u64 | u64::from(partition.0) << 48,
             second: op.0 << 16,
         }
         .with_state(state)
+        .with_flag(RAW, matches!(value_type, ValueType::BuiltString))
     }
 
     #[inline]
@@ -86,8 +107,14 @@ impl Header {
     }
 
     #[inline]
-    pub(crate) const fn is_raw(self) -> bool {
-        self.first as u32 & RAW != 0
+    pub(crate) const fn value_type(self) -> ValueType {
+        if self.first as usize & LEN_MASK > STRING_LEN_MAX {
+            ValueType::Hash
+        } else if self.first as u32 & RAW != 0 {
+            ValueType::BuiltString
+        } else {
+            ValueType::String
+        }
     }
 
     #[inline]
@@ -108,7 +135,12 @@ impl Header {
 
     #[inline]
     pub(crate) const fn value_len(self) -> usize {
-        self.first as usize & VALUE_LEN_MAX
+        let coded = self.first as usize & LEN_MASK;
+        if coded > STRING_LEN_MAX {
+            coded - STRING_LEN_MAX
+        } else {
+            coded
+        }
     }
 
     #[inline]
@@ -150,11 +182,6 @@ impl Header {
             first: self.first & !(DEAD as u64) | bits as u64,
             ..self
         }
-    }
-
-    #[inline]
-    pub(crate) const fn with_raw(self, is_raw: bool) -> Self {
-        self.with_flag(RAW, is_raw)
     }
 
     #[inline]
@@ -212,7 +239,7 @@ pub(crate) enum Occupant {
 pub(crate) fn read(bytes: &[u8]) -> Occupant {
     let header = words(bytes);
     if header.is_dead() {
-        return Occupant::Dead(header.value_len() * UNIT_BYTES);
+        return Occupant::Dead((header.first as usize & LEN_MASK) * UNIT_BYTES);
     }
     Occupant::Record(header)
 }

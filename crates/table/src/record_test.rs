@@ -1,4 +1,5 @@
 use super::*;
+use brickyard_types::ValueType;
 
 #[test]
 fn equality_is_that_of_slices() {
@@ -16,7 +17,8 @@ fn equality_is_that_of_slices() {
 #[test]
 fn header_reads_back_as_written() {
     let op = Op((1 << 48) - 1);
-    let header = Header::new(State::Cold, VALUE_LEN_MAX, LocalPartition(0xfffe), op)
+    let largest = (ValueType::BuiltString, STRING_LEN_MAX);
+    let header = Header::new(State::Cold, largest, LocalPartition(0xfffe), op)
         .with_key_len(u16::MAX)
         .with_segment(u16::MAX - 2);
     let mut bytes = [0xaa; HEADER_BYTES];
@@ -24,21 +26,22 @@ fn header_reads_back_as_written() {
     assert_eq!(read(&bytes), Occupant::Record(header));
     assert_eq!(
         (header.state(), header.value_len()),
-        (State::Cold, VALUE_LEN_MAX)
+        (State::Cold, STRING_LEN_MAX)
     );
     assert_eq!(
         (header.key_len(), header.partition()),
         (usize::from(u16::MAX), LocalPartition(0xfffe))
     );
     assert_eq!((header.segment(), header.op()), (u16::MAX - 2, op));
-    assert!(!header.is_raw() && !header.is_referenced() && !header.has_expiry());
+    assert_eq!(header.value_type(), ValueType::BuiltString);
+    assert!(!header.is_referenced() && !header.has_expiry());
     write_dead(&mut bytes, 64 << 20);
     assert_eq!(read(&bytes), Occupant::Dead(64 << 20));
 }
 
 #[test]
 fn header_fields_change_alone() {
-    let header = Header::new(State::Hot, 5, LocalPartition(6), Op(7))
+    let header = Header::new(State::Hot, (ValueType::String, 5), LocalPartition(6), Op(7))
         .with_key_len(8)
         .with_segment(9);
     let fields = |header: Header| {
@@ -48,34 +51,54 @@ fn header_fields_change_alone() {
             header.partition(),
             header.segment(),
         );
-        let flags = (header.is_raw(), header.is_referenced(), header.has_expiry());
+        let flags = (header.is_referenced(), header.has_expiry());
         (header.state(), lens, flags, header.op())
     };
     let lens = (5, 8, LocalPartition(6), 9);
-    let none = (false, false, false);
+    let none = (false, false);
     let (hot, op) = (State::Hot, Op(7));
     assert_eq!(fields(header), (hot, lens, none, op));
     let tombstone = header.with_state(State::Cold).with_state(State::Tombstone);
     assert_eq!(fields(tombstone), (State::Tombstone, lens, none, op));
     assert_eq!(
-        fields(header.with_raw(true)),
-        (hot, lens, (true, false, false), op)
-    );
-    assert_eq!(
         fields(header.with_referenced(true)),
-        (hot, lens, (false, true, false), op)
+        (hot, lens, (true, false), op)
     );
     assert_eq!(
         fields(header.with_expiry(true)),
-        (hot, lens, (false, false, true), op)
+        (hot, lens, (false, true), op)
     );
-    assert_eq!(header.with_raw(true).with_raw(false), header);
     let mut bytes = [0; HEADER_BYTES];
     write_header(&mut bytes, header);
     mark_referenced(&mut bytes, true);
     assert_eq!(read(&bytes), Occupant::Record(header.with_referenced(true)));
     mark_referenced(&mut bytes, false);
     assert_eq!(read(&bytes), Occupant::Record(header));
+}
+
+#[test]
+fn a_header_says_what_a_value_is_and_how_long() {
+    let largest = [STRING_LEN_MAX, STRING_LEN_MAX, OTHER_LEN_MAX];
+    let types = [ValueType::String, ValueType::BuiltString, ValueType::Hash];
+    for (value_type, largest) in types.into_iter().zip(largest) {
+        for len in [1, 2, largest - 1, largest] {
+            let header = Header::new(
+                State::Hot,
+                (value_type, len),
+                LocalPartition(u32::from(u16::MAX)),
+                Op(1),
+            );
+            for header in [header, header.with_state(State::Cold).with_expiry(true)] {
+                assert_eq!((header.value_type(), header.value_len()), (value_type, len));
+                assert!(!header.is_dead());
+            }
+        }
+    }
+    let empty = Header::new(State::Hot, (ValueType::String, 0), LocalPartition(0), Op(1));
+    assert_eq!(
+        (empty.value_type(), empty.value_len()),
+        (ValueType::String, 0)
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Records {
             value,
             expires_at: self.layout.expires_at(header, bytes),
             op: header.op(),
-            is_raw: header.is_raw(),
+            value_type: header.value_type(),
             position: Position {
                 segment: self.segments.id(header.segment()),
                 offset: self.layout.offset(header, bytes),

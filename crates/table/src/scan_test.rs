@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Put, TableConfig, TableData, ValueRef};
-use brickyard_types::{Medium, Op, Position};
+use brickyard_types::{Medium, Op, Position, ValueType};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn table() -> (TableData, LocalPartition) {
@@ -19,7 +19,7 @@ fn put(table: &mut TableData, partition: LocalPartition, key: &str, op: u64) {
         expires_at: None,
         op: Op(op),
         position: Position::NONE,
-        is_raw: false,
+        value_type: ValueType::String,
     };
     table
         .put(

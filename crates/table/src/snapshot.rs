@@ -18,7 +18,7 @@
 use crate::found::{Found, ValueRef};
 use crate::hash::KeyHash;
 use crate::id::{LocalPartition, ScanPosition};
-use brickyard_types::{Op, Position, UnixMillis};
+use brickyard_types::{Op, Position, UnixMillis, ValueType};
 use std::collections::BTreeMap;
 
 /// What a preserved record costs beside its key and value, about.
@@ -47,7 +47,7 @@ struct Preserved {
     value_len: usize,
     expires_at: Option<UnixMillis>,
     op: Op,
-    is_raw: bool,
+    value_type: ValueType,
     position: Position,
 }
 
@@ -208,7 +208,7 @@ impl Snapshot {
             value_len: found.value.len(),
             expires_at: found.expires_at,
             op: found.op,
-            is_raw: found.is_raw,
+            value_type: found.value_type,
             position: found.position,
         };
         let bytes = preserved.bytes(key);
@@ -244,7 +244,7 @@ impl Preserved {
             value,
             expires_at: self.expires_at,
             op: self.op,
-            is_raw: self.is_raw,
+            value_type: self.value_type,
             position: self.position,
         }
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Put, TableConfig, TableData};
-use brickyard_types::{Medium, SegmentId};
+use brickyard_types::{Medium, SegmentId, ValueType};
 
 type Records = BTreeMap<String, (u64, Option<String>)>;
 
@@ -39,7 +39,7 @@ impl World {
                 segment: SegmentId(1),
                 offset: self.op as u32,
             },
-            is_raw: false,
+            value_type: ValueType::String,
         };
         let hash = self.table.hash(key.as_bytes());
         let applied = self.table.put(self.partition, hash, key.as_bytes(), &put);

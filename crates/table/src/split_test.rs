@@ -1,6 +1,6 @@
 use super::*;
 use crate::{KeyHash, Put, ScanPosition, TableConfig, ValueRef};
-use brickyard_types::{Medium, Op, Position, SegmentId, UnixMillis};
+use brickyard_types::{Medium, Op, Position, SegmentId, UnixMillis, ValueType};
 use std::collections::BTreeSet;
 
 fn table() -> TableData {
@@ -30,7 +30,7 @@ fn put(table: &mut TableData, partition: LocalPartition, number: u64) {
             segment: SegmentId(3),
             offset: number as u32 * 8,
         },
-        is_raw: false,
+        value_type: ValueType::String,
     };
     let hash = hash(table, number);
     table

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::{Expired, Put, Replaced, ScanPosition, ValueRef, Victim, WriteOutcome};
-use brickyard_types::Position;
+use brickyard_types::{Position, ValueType};
 use brickyard_types::{SegmentId, record::encoded_len};
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ struct Expected {
     is_tombstone: bool,
     expires_at: Option<UnixMillis>,
     op: Op,
-    is_raw: bool,
+    value_type: ValueType,
     position: Position,
 }
 
@@ -127,7 +127,12 @@ impl Model {
             0 => Some(UnixMillis(self.now + self.draw(20_000))),
             _ => None,
         };
-        let (op, position, is_raw) = (self.draw_op(), self.draw_position(), self.draw(2) == 0);
+        let (op, position) = (self.draw_op(), self.draw_position());
+        let value_type = match self.draw(3) {
+            0 => ValueType::BuiltString,
+            1 if !value.is_empty() => ValueType::Hash,
+            _ => ValueType::String,
+        };
         let is_tombstone = self.draw(12) == 0;
         let is_cold = self.medium == Medium::Disk && self.draw(4) == 0;
         let hash = self.table.hash(&at.1);
@@ -144,7 +149,7 @@ impl Model {
                 expires_at,
                 op,
                 position,
-                is_raw,
+                value_type,
             };
             self.table.put(at.0, hash, &at.1, &put)
         };
@@ -162,7 +167,7 @@ impl Model {
             is_tombstone,
             expires_at: expires_at.filter(|_| !is_tombstone),
             op,
-            is_raw: is_raw && !is_tombstone,
+            value_type,
             position,
         };
         self.keys.insert(at, record);
@@ -335,7 +340,7 @@ impl Model {
                 ValueRef::Cold { len } => assert_eq!(len, record.value.len()),
             }
             assert_eq!(found.expires_at, record.expires_at);
-            assert_eq!((found.op, found.is_raw), (record.op, record.is_raw));
+            assert_eq!((found.op, found.value_type), (record.op, record.value_type));
             assert_eq!(found.position, record.position);
         }
         while let Some(lost) = self.table.poll_replaced() {
@@ -416,7 +421,7 @@ fn put(value: &[u8], op: u64) -> Put<'_> {
         expires_at: None,
         op: Op(op),
         position: Position::NONE,
-        is_raw: false,
+        value_type: ValueType::String,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod limits;
 mod partition_hasher;
 pub mod record;
 mod time;
+mod value_type;
 
 pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
 pub use id::{
@@ -18,3 +19,4 @@ pub use id::{
 pub use layout::Placement;
 pub use partition_hasher::PartitionHasher;
 pub use time::{Instant, UnixMillis};
+pub use value_type::ValueType;

@@ -32,7 +32,7 @@ fn record_reads_back_as_written() {
 #[test]
 fn every_kind_reads_back_with_every_combination_of_flags() {
     for kind in (0..=u8::MAX).filter_map(Kind::from_byte) {
-        for flags in 0..=flag::ALL {
+        for flags in (0..=u8::MAX).filter(|it| flag::are_of_one_type(*it)) {
             let header = Header {
                 kind,
                 flags,
@@ -57,7 +57,7 @@ fn every_kind_reads_back_with_every_combination_of_flags() {
 fn kinds_and_flags_of_a_newer_format_are_refused() {
     let mut out = Vec::new();
     encode(&mut out, &header(), b"key", &[b"value"]);
-    for (at, unknown) in [(12, 0), (12, 10), (12, 128), (13, 128)] {
+    for (at, unknown) in [(12, 0), (12, 10), (12, 128), (13, flag::TYPES)] {
         let mut bytes = out.clone();
         bytes[at] = unknown;
         let crc = crc32fast::hash(&bytes[4..HEADER_BYTES]);

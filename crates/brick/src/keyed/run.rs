@@ -90,6 +90,15 @@ const fn tells_values(id: CommandId) -> bool {
             | CommandId::Getdel
             | CommandId::Getex
             | CommandId::Getset
+            | CommandId::Hget
+            | CommandId::Hgetall
+            | CommandId::Hgetdel
+            | CommandId::Hgetex
+            | CommandId::Hkeys
+            | CommandId::Hmget
+            | CommandId::Hrandfield
+            | CommandId::Hscan
+            | CommandId::Hvals
             | CommandId::Mget
             | CommandId::Set
     )
@@ -100,8 +109,8 @@ const fn tells_values(id: CommandId) -> bool {
 pub(super) const fn values_room(id: CommandId, room: usize) -> usize {
     if !tells_values(id) {
         UNBOUNDED
-    } else if matches!(id, CommandId::Getex) {
-        // It reads the value once more to give it another expiry.
+    } else if matches!(id, CommandId::Getex | CommandId::Hgetex) {
+        // It reads the value once more to give it, or fields of it, another expiry.
         room.saturating_mul(2)
     } else {
         room

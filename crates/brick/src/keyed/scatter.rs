@@ -54,7 +54,8 @@ pub(super) fn scatter(
 /// The commands that are split by key: the command on one key, and how the replies join.
 pub(super) const fn split(id: CommandId) -> Option<(&'static str, Join)> {
     match id {
-        CommandId::Mget => Some(("get", Join::Array)),
+        // Of what is no string it says nothing, where GET has an error.
+        CommandId::Mget => Some(("mget", Join::Concat)),
         CommandId::Mset => Some(("set", Join::Ok)),
         CommandId::Del => Some(("del", Join::Sum)),
         CommandId::Unlink => Some(("unlink", Join::Sum)),

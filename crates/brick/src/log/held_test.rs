@@ -1,7 +1,7 @@
 use super::*;
 use crate::output::Meets;
 use brickyard_table::{KeyHash, LocalPartition};
-use brickyard_types::{SegmentId, TableId, View};
+use brickyard_types::{SegmentId, TableId, ValueType, View};
 
 const P: PartitionId = PartitionId(7);
 
@@ -48,7 +48,7 @@ fn put_of(op: u64, name: &[u8]) -> (Vec<u8>, Prepared) {
         key: KEY,
         kind: Kind::Put,
         op: Op(op),
-        raw: false,
+        value_type: ValueType::String,
         expires_at: None,
         record_at: 0,
         key_at: find(name),
@@ -182,7 +182,7 @@ fn clear_that_was_appended_again_is_waited_for_as_before() {
         key: KEY,
         kind: Kind::Clear,
         op: Op(1),
-        raw: false,
+        value_type: ValueType::String,
         expires_at: None,
         record_at: 0,
         key_at: 0,

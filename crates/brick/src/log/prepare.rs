@@ -1,8 +1,8 @@
 //! Records that are put into the batch at hand, and what they will do once they commit.
 
 use super::{Class, KeyRef, Log, Newest, Prepared, RecordIndex, Votes, Writer};
-use brickyard_types::Op;
 use brickyard_types::record::{self, Header, Kind};
+use brickyard_types::{Op, ValueType};
 
 impl Log {
     /// Appends a record that changes no key (a clear, a watermark, one that the cleaner moves);
@@ -45,7 +45,7 @@ impl Log {
             key,
             kind: header.kind,
             op: header.op,
-            raw: header.flags & record::flag::RAW != 0,
+            value_type: ValueType::of_flags(header.flags),
             expires_at: header.expires_at,
             record_at: record_at as u32,
             key_at: (end - value_len - name.len()) as u32,
@@ -145,7 +145,7 @@ impl Log {
             key,
             kind,
             op,
-            raw: false,
+            value_type: ValueType::String,
             expires_at: None,
             record_at: at,
             key_at: at,

@@ -10,7 +10,7 @@ use crate::replica::Replication;
 use crate::tables::Tables;
 use brickyard_table::{KeyHash, Put, ValueRef};
 use brickyard_types::record::{Header, Kind, flag};
-use brickyard_types::{Medium, Op, PartitionId, Position, TableId, UnixMillis};
+use brickyard_types::{Medium, Op, PartitionId, Position, TableId, UnixMillis, ValueType};
 use std::collections::VecDeque;
 
 /// What of a brick changes while the log is read.
@@ -119,7 +119,7 @@ impl Ground<'_> {
                     expires_at: header.expires_at,
                     op: header.op,
                     position,
-                    is_raw: header.flags & flag::RAW != 0,
+                    value_type: ValueType::of_flags(header.flags),
                 };
                 state.table.put(held.local, hash, key, &put).map(|_| ())
             }

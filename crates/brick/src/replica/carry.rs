@@ -16,7 +16,7 @@ use crate::tables::{AHEAD, Gaps, PendingClear, Tables};
 use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
-use brickyard_types::{Op, PartitionId, Position};
+use brickyard_types::{Op, PartitionId, Position, ValueType};
 use std::iter::Chain;
 use std::{option, vec};
 
@@ -431,7 +431,7 @@ impl Replication<'_> {
                 },
                 kind,
                 op: header.op,
-                raw: header.flags & flag::RAW != 0,
+                value_type: ValueType::of_flags(header.flags),
                 expires_at: header.expires_at,
                 record_at: 0,
                 key_at: key_at as u32,
@@ -473,7 +473,7 @@ impl Replication<'_> {
                         entry_value_at,
                         entry.value.len(),
                     )?;
-                    prepared.raw = entry.flags & flag::RAW != 0;
+                    prepared.value_type = ValueType::of_flags(entry.flags);
                     prepared.expires_at = entry.expires_at;
                     all.push(prepared);
                 }

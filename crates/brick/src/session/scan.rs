@@ -114,7 +114,7 @@ pub(super) fn page(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<
                 let is_wanted = is_there(&it, core.unix)
                     && partition.clear.is_none()
                     && scan.wants(key)
-                    && scan.wants_strings();
+                    && scan.wants_type(it.value_type);
                 if is_wanted {
                     bytes += key.len() + BULK_BYTES;
                     found.push(key.to_vec());

@@ -169,7 +169,7 @@ impl TableState {
                     expires_at: prepared.expires_at,
                     op: prepared.op,
                     position,
-                    is_raw: prepared.raw,
+                    value_type: prepared.value_type,
                 };
                 let applied = self.table.put(partition, hash, key, &put);
                 // Admission refused every put that would not fit before it was prepared.

@@ -4,11 +4,12 @@ use super::newest::{Newest, newest};
 use super::write::NOTHING;
 use super::{ColdWanted, View, error};
 use crate::gather::REPLY_TOO_LONG;
+use brickyard_command::hash::first_expiry;
 use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::record::Kind;
-use brickyard_types::{PartitionId, UnixMillis};
+use brickyard_types::{PartitionId, UnixMillis, ValueType};
 
 /// Bytes of values that any command may read; past that the settings are asked.
 const READ_BYTES_FREE: usize = 1 << 20;
@@ -25,11 +26,12 @@ impl Keyspace for View<'_> {
     }
 
     #[inline]
-    fn read(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+    fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
         if self.reads.bytes > READ_BYTES_FREE && self.reads_too_much() {
             return Err(Failure::Error(REPLY_TOO_LONG));
         }
         let location = self.locate(key);
+        let now = self.core.unix;
         let Self {
             core,
             place,
@@ -48,7 +50,7 @@ impl Keyspace for View<'_> {
                 value,
                 expires_at,
                 op,
-                raw,
+                value_type,
             } => {
                 reads.hits += 1;
                 reads.bytes += value.len();
@@ -56,11 +58,15 @@ impl Keyspace for View<'_> {
                     *reads_past_room = true;
                     return Err(Failure::Suspend);
                 }
+                if value_type == ValueType::Hash && first_expiry(value).is_some_and(|at| at < now) {
+                    // What is over of it goes, as a key does whose time is over.
+                    note_expired(expired, location, key);
+                }
                 Ok(Some(KeyValue {
                     value,
                     expires_at,
                     op,
-                    raw,
+                    value_type,
                 }))
             }
             Newest::None => {
@@ -133,20 +139,20 @@ impl Keyspace for View<'_> {
                 value,
                 expires_at,
                 op,
-                raw,
+                value_type,
             } => {
                 reads.hits += 1;
                 Ok(Some(Probe {
                     value_len: value.len(),
                     expires_at,
                     op,
-                    raw,
+                    value_type,
                 }))
             }
             Newest::Cold {
                 op,
                 expires_at,
-                raw,
+                value_type,
                 len,
                 ..
             } => {
@@ -155,7 +161,7 @@ impl Keyspace for View<'_> {
                     value_len: len as usize,
                     expires_at,
                     op,
-                    raw,
+                    value_type,
                 }))
             }
         }
@@ -195,6 +201,22 @@ impl Keyspace for View<'_> {
         }
         self.tell(Kind::Delete, key, false);
         Ok(true)
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.reads.bytes += bytes;
+        if self.reads.bytes > self.context.values_max {
+            self.reads_past_room = true;
+            return Err(Failure::Suspend);
+        }
+        if self.reads_too_much() {
+            return Err(Failure::Error(REPLY_TOO_LONG));
+        }
+        Ok(())
+    }
+
+    fn random(&mut self) -> u64 {
+        self.core.random.next()
     }
 
     fn database(&self) -> Option<u16> {

@@ -8,7 +8,7 @@ use crate::requests::ColdValue;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, ValueRef};
 use brickyard_types::record::Kind;
-use brickyard_types::{Op, PartitionId, Position, UnixMillis};
+use brickyard_types::{Op, PartitionId, Position, UnixMillis, ValueType};
 
 /// What a key holds, before its value is looked at.
 pub(super) enum Newest<'a> {
@@ -17,12 +17,12 @@ pub(super) enum Newest<'a> {
         value: &'a [u8],
         expires_at: Option<UnixMillis>,
         op: Op,
-        raw: bool,
+        value_type: ValueType,
     },
     Cold {
         op: Op,
         expires_at: Option<UnixMillis>,
-        raw: bool,
+        value_type: ValueType,
         len: u32,
         position: Position,
     },
@@ -98,7 +98,7 @@ pub(super) fn newest<'c>(
                 value: staging.value(staged),
                 expires_at: staged.expires_at,
                 op: partition.op.next(),
-                raw: staged.raw,
+                value_type: staged.value_type,
             },
             _ => Newest::None,
         };
@@ -140,7 +140,7 @@ pub(super) fn newest<'c>(
                     value: pending.value,
                     expires_at: prepared.expires_at,
                     op: prepared.op,
-                    raw: prepared.raw,
+                    value_type: prepared.value_type,
                 },
                 _ => Newest::None,
             };
@@ -173,13 +173,13 @@ pub(super) fn newest<'c>(
     if is_due(found.expires_at, unix) {
         return Newest::Expired;
     }
-    let (expires_at, op, raw) = (found.expires_at, found.op, found.is_raw);
+    let (expires_at, op, value_type) = (found.expires_at, found.op, found.value_type);
     match found.value {
         ValueRef::Hot(value) => Newest::Hot {
             value,
             expires_at,
             op,
-            raw,
+            value_type,
         },
         ValueRef::Cold { len } => {
             match values.binary_search_by_key(&(op, hash), ColdValue::order) {
@@ -187,12 +187,12 @@ pub(super) fn newest<'c>(
                     value: &values[at].value,
                     expires_at,
                     op,
-                    raw,
+                    value_type,
                 },
                 Err(_) => Newest::Cold {
                     op,
                     expires_at,
-                    raw,
+                    value_type,
                     len: len as u32,
                     position: found.position,
                 },

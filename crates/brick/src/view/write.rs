@@ -7,12 +7,13 @@ use crate::keyspace_events::Cause;
 use crate::log::{KeyRef, Prepared, RecordIndex, Votes};
 use crate::staging::Staging;
 use crate::tables::TableState;
+use brickyard_command::hash::{first_expiry, without_due};
 use brickyard_command::{ErrorReply, Failure, NewValue};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Put, ValueRef};
-use brickyard_types::record::{self, Header, Kind, RequestId, flag};
-use brickyard_types::{Op, Position, limits};
+use brickyard_types::record::{self, Header, Kind, RequestId};
+use brickyard_types::{Op, Position, ValueType, limits};
 
 /// More than what stands before the entries of a record.
 const HEADER_ROOM: usize = 256;
@@ -20,7 +21,7 @@ const HEADER_ROOM: usize = 256;
 pub(super) const NOTHING: NewValue<'static> = NewValue {
     value: &[],
     expires_at: None,
-    raw: false,
+    value_type: ValueType::String,
 };
 
 impl View<'_> {
@@ -103,7 +104,7 @@ impl View<'_> {
         };
         let header = Header {
             kind,
-            flags: if put.raw { flag::RAW } else { 0 },
+            flags: put.value_type.flags(),
             table: state.id,
             partition: partition.id,
             view: partition.status.view,
@@ -187,7 +188,7 @@ impl View<'_> {
         notices.for_each(|published| self.core.outbox.publish(published));
     }
 
-    /// Removes what the command found expired.
+    /// Removes what the command found expired: keys, and fields of hashes.
     ///
     /// False: a read found expired what is being written anew, so that the key is not known to have been gone
     /// at any moment. It is to be read again when the outcome is there.
@@ -197,6 +198,7 @@ impl View<'_> {
         // A removal is a write: it is decided against the newest prepared value, or it would eat a
         // value that was set meanwhile (rule `removals name what they remove`).
         self.context.reads_only = false;
+        let unix = self.core.unix;
         for (location, key) in std::mem::take(&mut self.expired) {
             let Self {
                 core,
@@ -214,6 +216,24 @@ impl View<'_> {
                     self.tell(Kind::Delete, &key, false);
                 }
                 Newest::None => {}
+                Newest::Hot {
+                    value,
+                    expires_at,
+                    value_type: ValueType::Hash,
+                    ..
+                } if first_expiry(value).is_some_and(|at| at < unix) => {
+                    // Fields of it; those of a value that is no hash stay as they are.
+                    if let Ok(Some((rest, expires_at))) = without_due(value, expires_at, unix) {
+                        let put = NewValue {
+                            value: &[&rest],
+                            expires_at,
+                            value_type: ValueType::Hash,
+                        };
+                        self.write(location, Kind::Put, &key, &put);
+                        self.because(|| Cause::Expired);
+                        self.tell(Kind::Put, &key, false);
+                    }
+                }
                 _ => is_gone &= !only_reads,
             }
         }
@@ -230,7 +250,7 @@ impl View<'_> {
                 let put = NewValue {
                     value: &value,
                     expires_at: staged.expires_at,
-                    raw: staged.raw,
+                    value_type: staged.value_type,
                 };
                 let (location, key) = (staged.location, staging.key(staged));
                 self.write_named(location, staged.kind, key, &put, named);
@@ -273,7 +293,7 @@ impl View<'_> {
                 let put = NewValue {
                     value: &[value],
                     expires_at: staged.expires_at,
-                    raw: staged.raw,
+                    value_type: staged.value_type,
                 };
                 apply_unlogged(state, key_ref, staged.kind, op, staging.key(staged), &put);
                 continue;
@@ -282,7 +302,7 @@ impl View<'_> {
                 &mut encoded,
                 &record::BatchEntry {
                     kind: staged.kind,
-                    flags: if staged.raw { flag::RAW } else { 0 },
+                    flags: staged.value_type.flags(),
                     key: staging.key(staged),
                     value,
                     expires_at: staged.expires_at,
@@ -293,7 +313,7 @@ impl View<'_> {
                 key: key_ref,
                 kind: staged.kind,
                 op,
-                raw: staged.raw,
+                value_type: staged.value_type,
                 expires_at: staged.expires_at,
                 record_at: 0,
                 key_at: (end - value.len() - staged.key_len) as u32,
@@ -422,7 +442,7 @@ fn apply_unlogged(
             expires_at: put.expires_at,
             op,
             position: Position::NONE,
-            is_raw: put.raw,
+            value_type: put.value_type,
         };
         let applied = state.table.put(partition, hash, name, &put);
         assert!(applied.is_ok(), "admission refuses a put that does not fit");

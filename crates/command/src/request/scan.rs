@@ -4,6 +4,7 @@ use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::glob;
 use crate::number::integer;
+use brickyard_types::ValueType;
 
 /// Keys that a call of SCAN returns, about, if it does not say.
 const COUNT_DEFAULT: u64 = 10;
@@ -71,25 +72,23 @@ impl<'a> ScanArgs<'a> {
         Ok(parsed)
     }
 
-    /// Whether a key is one that was asked for.
+    /// Whether a key's name is one that was asked for.
     #[must_use]
     pub fn wants(&self, key: &[u8]) -> bool {
-        self.wants_strings()
-            && self
-                .pattern
-                .is_none_or(|pattern| glob::matches(pattern, key, false))
+        self.pattern
+            .is_none_or(|pattern| glob::matches(pattern, key, false))
     }
 
-    /// Whether keys of the one type that there is were asked for.
+    /// Whether keys with such values were asked for.
     #[must_use]
-    pub fn wants_strings(&self) -> bool {
+    pub fn wants_type(&self, value_type: ValueType) -> bool {
         self.type_name
-            .is_none_or(|name| name.eq_ignore_ascii_case(b"string"))
+            .is_none_or(|name| name.eq_ignore_ascii_case(value_type.name().as_bytes()))
     }
 }
 
 /// A cursor as C's `strtoul` reads it: a sign is allowed, and nothing at all is 0.
-fn parse_cursor(text: &[u8]) -> Option<u64> {
+pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
     let (is_negative, digits) = match text {
         [] => return Some(0),
         [b'-', digits @ ..] => (true, digits),

@@ -19,9 +19,11 @@ fn star_alone_matches_even_the_empty_key() {
 }
 
 #[test]
-fn no_key_has_another_type() {
-    let request: OwnedArgs = "scan 0 type hash".split(' ').collect();
-    assert!(!ScanArgs::parse(request.as_args()).unwrap().wants(b"a"));
+fn keys_of_one_type_are_asked_for() {
+    let request: OwnedArgs = "scan 0 type hASH".split(' ').collect();
+    let scan = ScanArgs::parse(request.as_args()).unwrap();
+    assert!(scan.wants(b"a") && scan.wants_type(ValueType::Hash));
+    assert!(!scan.wants_type(ValueType::String) && !scan.wants_type(ValueType::BuiltString));
 }
 
 #[test]

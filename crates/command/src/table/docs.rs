@@ -148,6 +148,8 @@ pub enum CommandGroup {
     String,
     /// Values as bits.
     Bitmap,
+    /// Values as fields.
+    Hash,
     /// Transactions.
     Transactions,
     /// Scripts.
@@ -170,6 +172,7 @@ impl CommandGroup {
             Self::Generic => "generic",
             Self::String => "string",
             Self::Bitmap => "bitmap",
+            Self::Hash => "hash",
             Self::Transactions => "transactions",
             Self::Scripting => "scripting",
             Self::Pubsub => "pubsub",

@@ -92,12 +92,15 @@ pub mod category {
     pub const SCRIPTING: u32 = 1 << 11;
     /// About channels.
     pub const PUBSUB: u32 = 1 << 12;
+    /// Works on hashes.
+    pub const HASH: u32 = 1 << 13;
 
     /// Every category with its word, in the order in which Redis lists them.
     pub(crate) const WORDS: &[(u32, &str)] = &[
         (KEYSPACE, "keyspace"),
         (READ, "read"),
         (WRITE, "write"),
+        (HASH, "hash"),
         (STRING, "string"),
         (BITMAP, "bitmap"),
         (PUBSUB, "pubsub"),

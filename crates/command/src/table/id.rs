@@ -429,6 +429,62 @@ pub enum CommandId {
     Sunsubscribe,
     /// `UNSUBSCRIBE`
     Unsubscribe,
+    /// `HDEL`
+    Hdel,
+    /// `HEXISTS`
+    Hexists,
+    /// `HEXPIRE`
+    Hexpire,
+    /// `HEXPIREAT`
+    Hexpireat,
+    /// `HEXPIRETIME`
+    Hexpiretime,
+    /// `HGET`
+    Hget,
+    /// `HGETALL`
+    Hgetall,
+    /// `HGETDEL`
+    Hgetdel,
+    /// `HGETEX`
+    Hgetex,
+    /// `HINCRBY`
+    Hincrby,
+    /// `HINCRBYFLOAT`
+    Hincrbyfloat,
+    /// `HKEYS`
+    Hkeys,
+    /// `HLEN`
+    Hlen,
+    /// `HMGET`
+    Hmget,
+    /// `HMSET`
+    Hmset,
+    /// `HPERSIST`
+    Hpersist,
+    /// `HPEXPIRE`
+    Hpexpire,
+    /// `HPEXPIREAT`
+    Hpexpireat,
+    /// `HPEXPIRETIME`
+    Hpexpiretime,
+    /// `HPTTL`
+    Hpttl,
+    /// `HRANDFIELD`
+    Hrandfield,
+    /// `HSCAN`
+    Hscan,
+    /// `HSET`
+    Hset,
+    /// `HSETEX`
+    Hsetex,
+    /// `HSETNX`
+    Hsetnx,
+    /// `HSTRLEN`
+    Hstrlen,
+    /// `HTTL`
+    Httl,
+    /// `HVALS`
+    Hvals,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

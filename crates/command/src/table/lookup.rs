@@ -4,7 +4,7 @@
 //!
 //! Invariants:
 //! - Nothing but a whole name is found.
-//! - A name is found with one read of a table of 512 bytes and one comparison of two words.
+//! - A name is found with one read of a table of 1,024 bytes and one comparison of two words.
 
 use super::{COMMANDS, Spec};
 
@@ -12,12 +12,12 @@ use super::{COMMANDS, Spec};
 //
 // A name of up to 16 bytes is read as two overlapping words (its first and last 8, 4 or 1 to 3
 // bytes), both lowered in registers. Together with the length they are the name: comparing them
-// compares the bytes. One multiplication mixes them into an index of a table of 512 bytes that
+// compares the bytes. One multiplication mixes them into an index of a table of 1,024 bytes that
 // holds the command's number, built below at compile time with a multiplier that was searched for
 // so that no two commands share a place; the build fails if a new command breaks that.
 
-const INDEX_BITS: u32 = 9;
-const MULTIPLIER: u64 = 0xb4be_74cd_4e93_c7d3;
+const INDEX_BITS: u32 = 10;
+const MULTIPLIER: u64 = 0x81d0_9124_95fb_472b;
 const NAME_BYTES_MAX: usize = 16;
 const NOTHING: u8 = u8::MAX;
 

@@ -12,12 +12,24 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 6] = [
+const NEWER: [&str; 18] = [
     "cluster|myshardid",
     "client|no-touch",
     "client|setinfo",
     "cluster|watch",
     "delifeq",
+    "hexpire",
+    "hexpireat",
+    "hexpiretime",
+    "hgetdel",
+    "hgetex",
+    "hpersist",
+    "hpexpire",
+    "hpexpireat",
+    "hpexpiretime",
+    "hpttl",
+    "hsetex",
+    "httl",
     "request",
 ];
 

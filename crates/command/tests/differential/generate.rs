@@ -30,7 +30,9 @@ pub(crate) fn sequence(random: &mut Random, length: u64) -> Vec<OwnedArgs> {
 type Words = Vec<Vec<u8>>;
 
 fn request(random: &mut Random, looks_inside: bool) -> Words {
-    let mut words = match random.below(if looks_inside { 80 } else { 105 }) {
+    let range = if looks_inside { 80 } else { 105 };
+    let mut words = match random.below(range) {
+        _ if random.once_in(4) => hash(random),
         0..8 => set(random),
         8..12 => keyed(random, "get"),
         12..14 => with_value(random, "setnx"),
@@ -72,6 +74,9 @@ fn request(random: &mut Random, looks_inside: bool) -> Words {
     }
     if random.once_in(60) {
         words.push(value(random));
+    }
+    if words.len() == 2 && words[0].eq_ignore_ascii_case(b"hrandfield") {
+        words.push(word("0"));
     }
     if words.is_empty() {
         words.push(b"get".to_vec());
@@ -354,6 +359,85 @@ fn object(random: &mut Random) -> Words {
         "ENCODING", "ENCODING", "ENCODING", "REFCOUNT", "IDLETIME", "FREQ", "OTHER",
     ]);
     vec![word("object"), option(random, name), key(random)]
+}
+
+/// Short enough for Redis to keep them in their order.
+fn field(random: &mut Random) -> Vec<u8> {
+    word(random.pick(&["f", "g", "h", "", "a b", "f\r\n\0", "12"]))
+}
+
+/// A sum of them has few digits.
+fn short_float(random: &mut Random) -> Vec<u8> {
+    word(random.pick(&[
+        "1.5", "-0.25", "3", "1e2", "5.0e3", "-7", "0.1", "nan", "inf", "x", "", " 1", "1e-5",
+    ]))
+}
+
+fn field_value(random: &mut Random) -> Vec<u8> {
+    let mut value = match random.below(6) {
+        0 => short_float(random),
+        1 | 2 => integer(random),
+        _ => value(random),
+    };
+    value.truncate(64);
+    value
+}
+
+fn hash(random: &mut Random) -> Words {
+    let key = key(random);
+    let named = |name: &str| vec![word(name), key.clone()];
+    let mut words = match random.below(30) {
+        0..7 => {
+            let mut words = named(random.pick(&["hset", "hset", "hmset"]));
+            for _ in 0..1 + random.below(4) {
+                words.extend([field(random), field_value(random)]);
+            }
+            return words;
+        }
+        7..9 => return [named("hsetnx"), vec![field(random), field_value(random)]].concat(),
+        9..12 => named(random.pick(&["hget", "hexists", "hstrlen"])),
+        12..15 => {
+            let mut words = named(random.pick(&["hmget", "hdel", "hdel"]));
+            words.extend((0..random.below(4)).map(|_| field(random)));
+            words
+        }
+        15..20 => return named(random.pick(&["hlen", "hgetall", "hkeys", "hvals", "type"])),
+        20..24 => {
+            return [named("hincrby"), vec![field(random), integer(random)]].concat();
+        }
+        24..26 => {
+            return [
+                named("hincrbyfloat"),
+                vec![field(random), short_float(random)],
+            ]
+            .concat();
+        }
+        26..28 => {
+            let mut words = named("hscan");
+            words.push(word(random.pick(&["0", "0", "0", "1", "-1", "x", ""])));
+            for _ in 0..random.below(3) {
+                match random.below(4) {
+                    0 => words.extend([option(random, "COUNT"), integer(random)]),
+                    1 => words.extend([option(random, "MATCH"), word("*")]),
+                    2 => words.extend([option(random, "MATCH"), word("[fg]*")]),
+                    _ if random.once_in(4) => words.push(value(random)),
+                    _ => {}
+                }
+            }
+            return words;
+        }
+        // What is drawn differs; what is refused does not.
+        _ => {
+            let mut words = named("hrandfield");
+            words.push(word(random.pick(&["0", "x", "-9223372036854775808", "0"])));
+            if random.once_in(2) {
+                words.push(word(random.pick(&["WITHVALUES", "withvalues", "x"])));
+            }
+            return words;
+        }
+    };
+    words.push(field(random));
+    words
 }
 
 fn malformed(random: &mut Random) -> Words {

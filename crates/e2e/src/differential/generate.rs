@@ -348,6 +348,10 @@ impl Generator {
                     "8", "x8",
                 ])
                 .to_owned(),
+            "hfield" => self
+                .random
+                .pick(&["f", "g", "n", "", "a b", "f\r\n\x00", "12"])
+                .to_owned(),
             "fieldoffset" => self.number(&["#1", "#2", "-1", "#-1", "x", "4294967296"], 0, 40),
             "slot" => self.number(&["-1", "16384", "x"], 0, 16384),
             "count" => self.number(&["0", "-1", "x"], 0, 10),

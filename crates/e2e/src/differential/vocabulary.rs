@@ -78,6 +78,21 @@ pub(super) const DATA: &[(usize, &str)] = &[
     (2, "OBJECT ENCODING key"),
     (1, "OBJECT ( REFCOUNT | IDLETIME ) key"),
     (1, "MEMORY USAGE key [ SAMPLES count ]"),
+    (10, "( HSET | HSET | HMSET ) key ( hfield value )+"),
+    (2, "HSETNX key hfield value"),
+    (4, "( HGET | HEXISTS | HSTRLEN ) key hfield"),
+    (3, "( HMGET | HDEL | HDEL ) key hfield+"),
+    (5, "( HGETALL | HKEYS | HVALS | HLEN | TYPE ) key"),
+    (3, "HINCRBY key hfield integer"),
+    (2, "HINCRBYFLOAT key hfield float"),
+    (
+        1,
+        "HRANDFIELD key [ count | -1 | 3 WITHVALUES | junk | 1 junk ]",
+    ),
+    (
+        1,
+        "HSCAN key ( 0 | junk ) [ MATCH pattern ] [ COUNT count ] [ junk ]",
+    ),
     (8, "EVAL script 2 friend friend value"),
     (1, "EVAL_RO script 2 friend friend value"),
 ];
@@ -106,6 +121,8 @@ pub(super) const SCRIPTS: &[&str] = &[
     "error('mine')",
     "error({err = 'MINE text'})",
     "return #ARGV[1] + select('#', unpack(KEYS))",
+    "redis.call('hset', KEYS[1], 'f', ARGV[1], 'n', 1) return redis.call('hget', KEYS[1], 'f')",
+    "local t = redis.call('type', KEYS[1]).ok if t == 'hash' then return redis.call('hincrby', KEYS[1], 'n', 2) end return t",
 ];
 
 /// Commands over the whole key space, or about the connection itself. Not inside a transaction: ours

@@ -29,7 +29,7 @@ pub struct HintRecord<'a> {
 pub struct HintEntry<'a> {
     /// [`Kind::Put`] or [`Kind::Delete`].
     pub kind: Kind,
-    /// [`flag::RAW`] or 0.
+    /// [`flag::TYPES`], of which one or none is set.
     pub flags: u8,
     /// The key.
     pub key: &'a [u8],

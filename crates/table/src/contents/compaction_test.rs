@@ -1,5 +1,5 @@
 use crate::{LocalPartition, Put, TableConfig, TableData, ValueRef};
-use brickyard_types::{Medium, Op, Position};
+use brickyard_types::{Medium, Op, Position, ValueType};
 
 fn put(table: &mut TableData, number: u64, len: usize, op: u64) {
     let key = number.to_be_bytes();
@@ -8,7 +8,7 @@ fn put(table: &mut TableData, number: u64, len: usize, op: u64) {
         expires_at: None,
         op: Op(op),
         position: Position::NONE,
-        is_raw: false,
+        value_type: ValueType::String,
     };
     let partition = LocalPartition((number % 8) as u32);
     table.put(partition, table.hash(&key), &key, &put).unwrap();

@@ -1,0 +1,110 @@
+//! Hashes: a key's value as fields with values of their own, each with an expiry if it wants one.
+//!
+//! In:  the commands that begin with H. Out: as of all commands, puts and deletes and a reply.
+//!
+//! A hash is one record, and its value is a run of fields (`fields`). A command that changes some writes the whole anew
+//! (`draft`). Fields stay in the order in which they came, as in Redis's small hashes.
+//!
+//! A field whose time is over is not there, for readers and for writers; it goes when the hash is written next, or
+//! when a reader has met it (the keyspace sees to that, by [`first_expiry`] and [`without_due`]). When every field has an
+//! expiry, the key has that of the last one, so that a hash is never there without a field. The key's own
+//! expiry, which TTL tells, then stands in the value.
+//!
+//! Invariants:
+//! - A hash has at least one field, and no field twice.
+//! - A value that is no hash as this file writes them is refused, never guessed at.
+
+mod draft;
+mod expire;
+mod fields;
+mod random;
+mod read;
+mod scan;
+mod write;
+
+pub(crate) use expire::{hexpire, hgetex, hpersist, httl};
+pub use fields::first_expiry;
+pub(crate) use fields::{encoding, key_expiry};
+pub(crate) use random::hrandfield;
+pub(crate) use read::{hexists, hget, hgetall, hkeys, hlen, hmget, hstrlen, hvals};
+pub(crate) use scan::hscan;
+pub(crate) use write::{hdel, hgetdel, hincrby, hincrbyfloat, hmset, hset, hsetex, hsetnx};
+
+use crate::error::{ErrorReply, Failure};
+use crate::keyspace::Keyspace;
+use brickyard_types::UnixMillis;
+use draft::Draft;
+use fields::Fields;
+
+/// A hash as it is to be stored: its bytes, and when its record is gone.
+pub type Stored = (Vec<u8>, Option<UnixMillis>);
+
+/// The hash without the fields whose time is over at `now`; `None` if that leaves nothing.
+///
+/// # Errors
+/// The value, with its record's expiry, is no hash.
+pub fn without_due(
+    value: &[u8],
+    expires_at: Option<UnixMillis>,
+    now: UnixMillis,
+) -> Result<Option<Stored>, ErrorReply> {
+    Ok(Draft::of(Fields::read(value, expires_at)?, now).stored())
+}
+
+/// The hash with another expiry of the key's own.
+///
+/// # Errors
+/// As [`without_due`].
+pub(crate) fn with_key_expiry(
+    value: &[u8],
+    before: Option<UnixMillis>,
+    expires_at: Option<UnixMillis>,
+) -> Result<Stored, ErrorReply> {
+    let mut draft = Draft::of(Fields::read(value, before)?, UnixMillis(0));
+    draft.key_expires_at = expires_at;
+    draft.stored().ok_or(fields::DAMAGED)
+}
+
+/// The fields of the hash at `key`; `None` if there is no such key.
+fn read<'a, K: Keyspace>(keyspace: &'a mut K, key: &[u8]) -> Result<Option<Fields<'a>>, Failure> {
+    let now = keyspace.now();
+    let Some(entry) = keyspace.read_any(key)? else {
+        return Ok(None);
+    };
+    if entry.value_type != brickyard_types::ValueType::Hash {
+        return Err(ErrorReply::WRONG_TYPE.into());
+    }
+    Ok(Some(
+        Fields::read(entry.value, entry.expires_at)?.hiding_due(now),
+    ))
+}
+
+/// The number of fields that a command says are to follow at `at`, and where they begin: `FIELDS count field ...`.
+///
+/// `words` to a field: 1, or 2 with its value.
+fn counted(
+    args: crate::args::Args<'_>,
+    at: usize,
+    words: usize,
+) -> Result<std::ops::Range<usize>, ErrorReply> {
+    let is_there = args
+        .get(at)
+        .is_some_and(|word| word.eq_ignore_ascii_case(b"fields"));
+    if !is_there {
+        return Err(ErrorReply::constant(
+            "ERR Mandatory argument FIELDS is missing or not at the right position",
+        ));
+    }
+    const COUNT: ErrorReply =
+        ErrorReply::constant("ERR Parameter `numFields` should be greater than 0");
+    let count = args.get(at + 1).and_then(crate::number::parse_integer);
+    let count = count.and_then(|count| usize::try_from(count).ok());
+    let count = count.filter(|count| *count > 0).ok_or(COUNT)?;
+    let first = at + 2;
+    if args.len().saturating_sub(first) != count.saturating_mul(words) {
+        return Err(ErrorReply::constant(
+            "ERR The `numfields` parameter must match the number of arguments",
+        ));
+    }
+    Ok(first..args.len())
+}

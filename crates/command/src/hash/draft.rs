@@ -1,0 +1,147 @@
+//! A hash that is being changed.
+//!
+//! In:  the fields that there are, and changes. Out: the value to store.
+//!
+//! Invariant: finding a field costs the same however many there are, once a command has more than a few to find.
+
+use super::Stored;
+use super::fields::{Field, Fields, write};
+use crate::error::{ErrorReply, Failure};
+use crate::keyspace::{Keyspace, NewValue};
+use brickyard_types::{UnixMillis, ValueType};
+use std::collections::BTreeMap;
+
+/// With fewer fields than this a walk over them is faster than a map.
+const INDEXED_FROM: usize = 32;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Draft<'a> {
+    /// `None`: it was removed.
+    fields: Vec<Option<Field<'a>>>,
+    /// How many there are.
+    len: usize,
+    /// Where each field is, once [`Self::expect`] has said that many will be asked for.
+    places: Option<BTreeMap<&'a [u8], usize>>,
+    /// The key's own expiry.
+    pub(super) key_expires_at: Option<UnixMillis>,
+}
+
+impl<'a> Draft<'a> {
+    /// Nothing yet.
+    pub(super) const fn new() -> Self {
+        Self {
+            fields: Vec::new(),
+            len: 0,
+            places: None,
+            key_expires_at: None,
+        }
+    }
+
+    /// What there is at `now`.
+    pub(super) fn of(fields: Fields<'a>, now: UnixMillis) -> Self {
+        let key_expires_at = fields.key_expires_at;
+        let mut all = Vec::with_capacity(fields.count_max().min(1 << 16) + 1);
+        all.extend(fields.hiding_due(now).map(Some));
+        Self {
+            len: all.len(),
+            fields: all,
+            places: None,
+            key_expires_at,
+        }
+    }
+
+    /// So many fields will be asked for.
+    pub(super) fn expect(&mut self, fields: usize) {
+        if fields < 4 || self.fields.len() + fields < INDEXED_FROM {
+            return;
+        }
+        let there = self.fields.iter().enumerate();
+        let places = there.filter_map(|(at, field)| Some((field.as_ref()?.name, at)));
+        self.places = Some(places.collect());
+    }
+
+    /// How many fields there are.
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        match &self.places {
+            Some(places) => places.get(name).copied(),
+            None => {
+                let is_it = |field: &Option<Field<'_>>| field.is_some_and(|it| it.name == name);
+                self.fields.iter().position(is_it)
+            }
+        }
+    }
+
+    /// The field of that name.
+    pub(super) fn find(&self, name: &[u8]) -> Option<Field<'a>> {
+        self.fields[self.place(name)?]
+    }
+
+    /// Sets a field, whether it was there or not; says whether it was not.
+    pub(super) fn set(&mut self, field: Field<'a>) -> bool {
+        if let Some(at) = self.place(field.name) {
+            self.fields[at] = Some(field);
+            return false;
+        }
+        if let Some(places) = &mut self.places {
+            places.insert(field.name, self.fields.len());
+        }
+        self.fields.push(Some(field));
+        self.len += 1;
+        true
+    }
+
+    /// Removes a field, and returns it.
+    pub(super) fn remove(&mut self, name: &[u8]) -> Option<Field<'a>> {
+        let at = self.place(name)?;
+        if let Some(places) = &mut self.places {
+            places.remove(name);
+        }
+        self.len -= 1;
+        self.fields[at].take()
+    }
+
+    /// The value to store, and its record's expiry; `None` if no field is left.
+    pub(super) fn stored(&self) -> Option<Stored> {
+        if self.len == 0 {
+            return None;
+        }
+        let fields = self.fields.iter().flatten();
+        // When every field is gone, so is the key.
+        let last = fields.clone().map(|field| field.expires_at);
+        let last = last.reduce(|one, other| Some(one?.max(other?))).flatten();
+        let own = self.key_expires_at;
+        let by_fields = last.filter(|last| own.is_none_or(|own| *last < own));
+        let value = write(by_fields.map(|_| own), fields);
+        Some((value, by_fields.or(own)))
+    }
+
+    /// Stores it; without a field left the key goes.
+    pub(super) fn put<K: Keyspace>(
+        stored: Option<Stored>,
+        keyspace: &mut K,
+        key: &[u8],
+    ) -> Result<(), Failure> {
+        let Some((value, expires_at)) = stored else {
+            return keyspace.delete(key).map(|_| ());
+        };
+        // A table has room for the length of a string that is as long as may be, and of others one byte less.
+        if value.len() >= keyspace.value_bytes_max() {
+            return Err(ErrorReply::constant(
+                "ERR the fields of one hash may have 64 MiB at most, or value_bytes_max if that is less; use several \
+                 keys",
+            )
+            .into());
+        }
+        let put = NewValue {
+            value: &[&value],
+            expires_at,
+            value_type: ValueType::Hash,
+        };
+        keyspace.put(key, put)
+    }
+}

@@ -1,0 +1,231 @@
+//! When fields expire: HEXPIRE and its kin, HTTL and its kin, HPERSIST, HGETEX.
+
+use super::draft::Draft;
+use super::fields::Field;
+use super::read::{each_of, several};
+use super::write::draft;
+use super::{counted, read};
+use crate::args::Args;
+use crate::error::{ErrorReply, Failure};
+use crate::expire::Conditions;
+use crate::expiry::{Base, ExpiryOption, Unit, signed};
+use crate::keyspace::Keyspace;
+use crate::number::integer;
+use brickyard_types::UnixMillis;
+use brickyard_wire::Reply;
+
+/// There is no such field, or no such key.
+const NO_FIELD: i64 = -2;
+
+/// The field has no expiry.
+const NO_EXPIRY: i64 = -1;
+
+/// What became of a field that was to get an expiry.
+const NOT_MET: i64 = 0;
+const SET: i64 = 1;
+const REMOVED: i64 = 2;
+
+/// `HEXPIRE key time [NX|XX|GT|LT] FIELDS count field ...`; HPEXPIRE, HEXPIREAT, HPEXPIREAT.
+pub(crate) fn hexpire<K: Keyspace>(
+    args: Args<'_>,
+    command: &'static str,
+    unit: Unit,
+    base: Base,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let now = keyspace.now();
+    let at = time(args.at(2), command, unit, base, now)?;
+    let conditions = match args.at(3) {
+        word if is_condition(word) => Some(Conditions::of(std::iter::once(word))?),
+        _ => None,
+    };
+    let names = counted(args, 3 + usize::from(conditions.is_some()), 1)?;
+    let conditions = conditions.unwrap_or_default();
+    let (is_changed, stored) = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        draft.expect(names.len());
+        let mut is_changed = false;
+        reply.array(names.len());
+        for name in names {
+            let outcome = match draft.find(args.at(name)) {
+                None => NO_FIELD,
+                Some(field) if !conditions.allow(field.expires_at, signed(at)) => NOT_MET,
+                Some(field) if at <= now => {
+                    draft.remove(field.name);
+                    REMOVED
+                }
+                Some(field) => {
+                    let expires_at = Some(at);
+                    draft.set(Field {
+                        expires_at,
+                        ..field
+                    });
+                    SET
+                }
+            };
+            is_changed |= outcome > NOT_MET;
+            reply.integer(outcome);
+        }
+        (is_changed, draft.stored())
+    };
+    match is_changed {
+        true => Draft::put(stored, keyspace, args.at(1)),
+        false => Ok(()),
+    }
+}
+
+fn is_condition(word: &[u8]) -> bool {
+    let words: [&[u8]; 4] = [b"nx", b"xx", b"gt", b"lt"];
+    words.iter().any(|it| word.eq_ignore_ascii_case(it))
+}
+
+/// The point in time that a request gives.
+fn time(
+    text: &[u8],
+    command: &str,
+    unit: Unit,
+    base: Base,
+    now: UnixMillis,
+) -> Result<UnixMillis, ErrorReply> {
+    /// Redis's fields know no later time.
+    const LATEST: i64 = (1 << 46) - 1;
+    let number = integer(text)?;
+    if number < 0 {
+        return Err(ErrorReply::constant(
+            "ERR invalid expire time, must be >= 0",
+        ));
+    }
+    let number = match unit {
+        Unit::Seconds => number.checked_mul(1000),
+        Unit::Milliseconds => Some(number),
+    };
+    let at = number.and_then(|number| match base {
+        Base::Now => signed(now).checked_add(number),
+        Base::Epoch => Some(number),
+    });
+    let at = at.filter(|at| *at <= LATEST);
+    let at = at.ok_or_else(|| ErrorReply::invalid_expiry(command))?;
+    Ok(UnixMillis(at.unsigned_abs()))
+}
+
+/// `HTTL key FIELDS count field ...`; HPTTL, HEXPIRETIME, HPEXPIRETIME.
+pub(crate) fn httl<K: Keyspace>(
+    args: Args<'_>,
+    unit: Unit,
+    base: Base,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let names = counted(args, 2, 1)?;
+    let now = keyspace.now();
+    let fields = read(keyspace, args.at(1))?;
+    reply.array(names.len());
+    let names = args.from(names.start);
+    each_of(fields, names, |field| {
+        reply.integer(match field.map(|it| it.expires_at) {
+            None => NO_FIELD,
+            Some(None) => NO_EXPIRY,
+            Some(Some(at)) => {
+                let milliseconds = match base {
+                    Base::Now => at.0.saturating_sub(now.0),
+                    Base::Epoch => at.0,
+                };
+                let number = match unit {
+                    Unit::Milliseconds => milliseconds,
+                    Unit::Seconds => milliseconds.div_ceil(1000),
+                };
+                number.cast_signed()
+            }
+        });
+    });
+    Ok(())
+}
+
+/// `HPERSIST key FIELDS count field ...`
+pub(crate) fn hpersist<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let names = counted(args, 2, 1)?;
+    let (is_changed, stored) = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        draft.expect(names.len());
+        let mut is_changed = false;
+        reply.array(names.len());
+        for name in names {
+            reply.integer(match draft.find(args.at(name)) {
+                None => NO_FIELD,
+                Some(field) if field.expires_at.is_none() => NO_EXPIRY,
+                Some(field) => {
+                    is_changed = true;
+                    draft.set(Field {
+                        expires_at: None,
+                        ..field
+                    });
+                    SET
+                }
+            });
+        }
+        (is_changed, draft.stored())
+    };
+    match is_changed {
+        true => Draft::put(stored, keyspace, args.at(1)),
+        false => Ok(()),
+    }
+}
+
+/// `HGETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST] FIELDS count field ...`
+pub(crate) fn hgetex<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let now = keyspace.now();
+    let option = args.at(2);
+    // `None`: they stay as they are; else what they get.
+    let (change, at) = if option.eq_ignore_ascii_case(b"fields") {
+        (None, 2)
+    } else if option.eq_ignore_ascii_case(b"persist") {
+        (Some(None), 3)
+    } else {
+        let kind = ExpiryOption::kind(option).zip(args.get(3));
+        let (kind, text) = kind.ok_or(ErrorReply::SYNTAX)?;
+        let at = ExpiryOption::new(kind, text).resolve(now, "hgetex")?;
+        (Some(Some(at)), 4)
+    };
+    let names = counted(args, at, 1)?;
+    several(args.at(1), args.from(names.start), keyspace, reply)?;
+    let Some(expires_at) = change else {
+        return Ok(());
+    };
+    let (is_changed, stored) = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        draft.expect(names.len());
+        let mut is_changed = false;
+        for name in names {
+            let Some(field) = draft.find(args.at(name)) else {
+                continue;
+            };
+            is_changed |= field.expires_at != expires_at;
+            if expires_at.is_some_and(|at| at <= now) {
+                draft.remove(field.name);
+            } else {
+                draft.set(Field {
+                    expires_at,
+                    ..field
+                });
+            }
+        }
+        (is_changed, draft.stored())
+    };
+    match is_changed {
+        true => Draft::put(stored, keyspace, args.at(1)),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "expire_test.rs"]
+mod expire_test;

@@ -1,0 +1,167 @@
+//! Reading fields: HGET, HMGET, HEXISTS, HLEN, HSTRLEN, HGETALL, HKEYS, HVALS.
+
+use super::fields::{DAMAGED, Field, Fields};
+use super::read;
+use crate::args::Args;
+use crate::error::Failure;
+use crate::keyspace::Keyspace;
+use brickyard_wire::Reply;
+use std::collections::BTreeMap;
+
+/// A request for so many fields of so many looks them up in a map.
+const INDEXED_FROM: usize = 256;
+
+#[inline]
+pub(crate) fn hget<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let fields = read(keyspace, args.at(1))?;
+    bulk_or_null(fields.and_then(|it| it.find(args.at(2))), reply);
+    Ok(())
+}
+
+pub(super) fn bulk_or_null(field: Option<Field<'_>>, reply: &mut Reply<'_>) {
+    match field {
+        Some(field) => reply.bulk(field.value),
+        None => reply.null(),
+    }
+}
+
+pub(crate) fn hmget<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    several(args.at(1), args.from(2), keyspace, reply)
+}
+
+/// An array of the values of several fields.
+pub(super) fn several<'n, K: Keyspace>(
+    key: &[u8],
+    names: impl ExactSizeIterator<Item = &'n [u8]> + Clone,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let start = reply.position();
+    let fields = read(keyspace, key)?;
+    reply.array(names.len());
+    let there = fields.map_or(0, |it| it.bytes());
+    let mut told = 0;
+    each_of(fields, names.clone(), |field| {
+        told += field.map_or(0, |it| it.value.len());
+        if told <= there {
+            bulk_or_null(field, reply);
+        }
+    });
+    if told > there {
+        // Some were named more than once.
+        reply.truncate(start);
+        keyspace.reserve(told - there)?;
+        let fields = read(keyspace, key)?;
+        reply.array(names.len());
+        each_of(fields, names, |field| bulk_or_null(field, reply));
+    }
+    Ok(())
+}
+
+/// Calls `f` with what there is of each name.
+pub(super) fn each_of<'a, 'n>(
+    fields: Option<Fields<'a>>,
+    names: impl ExactSizeIterator<Item = &'n [u8]>,
+    mut f: impl FnMut(Option<Field<'a>>),
+) {
+    let Some(fields) = fields else {
+        return names.for_each(|_| f(None));
+    };
+    if names.len() > 2 && names.len().saturating_mul(fields.count_max()) >= INDEXED_FROM {
+        let found: BTreeMap<&[u8], Field<'_>> = fields.map(|it| (it.name, it)).collect();
+        names.for_each(|name| f(found.get(name).copied()));
+    } else {
+        names.for_each(|name| f(fields.find(name)));
+    }
+}
+
+pub(crate) fn hexists<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let fields = read(keyspace, args.at(1))?;
+    let field = fields.and_then(|it| it.find(args.at(2)));
+    reply.integer(i64::from(field.is_some()));
+    Ok(())
+}
+
+pub(crate) fn hlen<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let fields = read(keyspace, args.at(1))?;
+    reply.integer(fields.map_or(0, Fields::len) as i64);
+    Ok(())
+}
+
+pub(crate) fn hstrlen<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let fields = read(keyspace, args.at(1))?;
+    let field = fields.and_then(|it| it.find(args.at(2)));
+    reply.integer(field.map_or(0, |it| it.value.len()) as i64);
+    Ok(())
+}
+
+pub(crate) fn hgetall<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let fields = read(keyspace, args.at(1))?;
+    reply.map(fields.map_or(0, Fields::len));
+    all(fields, |field| {
+        reply.bulk(field.name);
+        reply.bulk(field.value);
+    })
+}
+
+pub(crate) fn hkeys<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let fields = read(keyspace, args.at(1))?;
+    reply.array(fields.map_or(0, Fields::len));
+    all(fields, |field| reply.bulk(field.name))
+}
+
+pub(crate) fn hvals<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let fields = read(keyspace, args.at(1))?;
+    reply.array(fields.map_or(0, Fields::len));
+    all(fields, |field| reply.bulk(field.value))
+}
+
+/// Calls `f` with every field; it is an error if there are others than the hash says.
+fn all<'a>(fields: Option<Fields<'a>>, f: impl FnMut(Field<'a>)) -> Result<(), Failure> {
+    let Some(fields) = fields else {
+        return Ok(());
+    };
+    let said = fields.len();
+    let there = fields.map(f).count();
+    if there == said {
+        Ok(())
+    } else {
+        Err(DAMAGED.into())
+    }
+}
+
+#[cfg(test)]
+#[path = "read_test.rs"]
+mod read_test;

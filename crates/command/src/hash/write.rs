@@ -1,0 +1,295 @@
+//! Writing fields: HSET, HMSET, HSETNX, HSETEX, HDEL, HGETDEL, HINCRBY, HINCRBYFLOAT.
+
+use super::draft::Draft;
+use super::fields::Field;
+use super::read::bulk_or_null;
+use super::{Stored, counted, read};
+use crate::args::Args;
+use crate::error::{ErrorReply, Failure};
+use crate::expiry::ExpiryOption;
+use crate::extended::Extended;
+use crate::keyspace::{Keyspace, check_length};
+use crate::number::{IntegerText, integer, parse_integer};
+use brickyard_types::UnixMillis;
+use brickyard_wire::Reply;
+
+/// What is at `key`, to be changed.
+pub(super) fn draft<'a, K: Keyspace>(
+    keyspace: &'a mut K,
+    key: &[u8],
+) -> Result<Draft<'a>, Failure> {
+    let now = keyspace.now();
+    Ok(read(keyspace, key)?.map_or_else(Draft::new, |fields| Draft::of(fields, now)))
+}
+
+/// Names with their values.
+fn pairs<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = Field<'a>> {
+    std::iter::from_fn(move || {
+        Some(Field {
+            name: words.next()?,
+            value: words.next()?,
+            expires_at: None,
+        })
+    })
+}
+
+/// Sets the pairs behind the key; returns how many are new.
+fn set_pairs<K: Keyspace>(
+    args: Args<'_>,
+    command: &'static str,
+    keyspace: &mut K,
+) -> Result<i64, Failure> {
+    if args.len() % 2 == 1 {
+        return Err(ErrorReply::wrong_arity(command).into());
+    }
+    let (added, stored) = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        draft.expect(args.len() / 2 - 1);
+        let added: i64 = pairs(args.from(2)).map(|it| i64::from(draft.set(it))).sum();
+        (added, draft.stored())
+    };
+    Draft::put(stored, keyspace, args.at(1))?;
+    Ok(added)
+}
+
+pub(crate) fn hset<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let added = set_pairs(args, "hset", keyspace)?;
+    reply.integer(added);
+    Ok(())
+}
+
+pub(crate) fn hmset<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    set_pairs(args, "hmset", keyspace)?;
+    reply.ok();
+    Ok(())
+}
+
+pub(crate) fn hsetnx<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let stored = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        let is_free = draft.find(args.at(2)).is_none();
+        is_free.then(|| {
+            pairs(args.from(2)).for_each(|field| {
+                draft.set(field);
+            });
+            draft.stored()
+        })
+    };
+    reply.integer(i64::from(stored.is_some()));
+    match stored {
+        Some(stored) => Draft::put(stored, keyspace, args.at(1)),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn hdel<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let (removed, stored) = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        draft.expect(args.len() - 2);
+        let names = args.from(2);
+        let removed = names.filter_map(|name| draft.remove(name)).count();
+        (removed, draft.stored())
+    };
+    if removed > 0 {
+        Draft::put(stored, keyspace, args.at(1))?;
+    }
+    reply.integer(removed as i64);
+    Ok(())
+}
+
+/// `HGETDEL key FIELDS count field ...`
+pub(crate) fn hgetdel<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let names = counted(args, 2, 1)?;
+    let (is_changed, stored) = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        let before = draft.len();
+        draft.expect(names.len());
+        reply.array(names.len());
+        names.for_each(|at| bulk_or_null(draft.remove(args.at(at)), reply));
+        (draft.len() < before, draft.stored())
+    };
+    match is_changed {
+        true => Draft::put(stored, keyspace, args.at(1)),
+        false => Ok(()),
+    }
+}
+
+/// Which of its fields a hash must have for HSETEX.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    Always,
+    /// `FNX`: none of those given.
+    Missing,
+    /// `FXX`: all of those given.
+    Exist,
+}
+
+/// What becomes of the fields' expiries.
+#[derive(Clone, Copy)]
+enum Expiry<'a> {
+    Clear,
+    /// `KEEPTTL`
+    Keep,
+    Set(ExpiryOption<'a>),
+}
+
+/// `HSETEX key [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS count field value ...`
+pub(crate) fn hsetex<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let (mut condition, mut expiry) = (Condition::Always, Expiry::Clear);
+    let mut at = 2;
+    while let Some(option) = args
+        .get(at)
+        .filter(|it| !it.eq_ignore_ascii_case(b"fields"))
+    {
+        let is = |word: &[u8]| option.eq_ignore_ascii_case(word);
+        if is(b"fnx") && condition == Condition::Always {
+            condition = Condition::Missing;
+        } else if is(b"fxx") && condition == Condition::Always {
+            condition = Condition::Exist;
+        } else if is(b"keepttl") && matches!(expiry, Expiry::Clear) {
+            expiry = Expiry::Keep;
+        } else {
+            let kind = ExpiryOption::kind(option).filter(|_| matches!(expiry, Expiry::Clear));
+            at += 1;
+            let (kind, text) = kind.zip(args.get(at)).ok_or(ErrorReply::SYNTAX)?;
+            expiry = Expiry::Set(ExpiryOption::new(kind, text));
+        }
+        at += 1;
+    }
+    let words = counted(args, at, 2)?;
+    let now = keyspace.now();
+    let expires_at = match expiry {
+        Expiry::Set(option) => Some(option.resolve(now, "hsetex")?),
+        Expiry::Clear | Expiry::Keep => None,
+    };
+    let (is_met, stored) = {
+        let mut draft = draft(keyspace, args.at(1))?;
+        draft.expect(words.len() / 2);
+        let mut given = pairs(args.from(words.start));
+        let is_met = match condition {
+            Condition::Always => true,
+            Condition::Missing => given.all(|it| draft.find(it.name).is_none()),
+            Condition::Exist => given.all(|it| draft.find(it.name).is_some()),
+        };
+        if is_met {
+            for field in pairs(args.from(words.start)) {
+                let kept = draft.find(field.name).and_then(|it| it.expires_at);
+                let expires_at = match expiry {
+                    Expiry::Keep => kept,
+                    Expiry::Clear | Expiry::Set(_) => expires_at,
+                };
+                if expires_at.is_some_and(|at| at <= now) {
+                    draft.remove(field.name);
+                } else {
+                    draft.set(Field {
+                        expires_at,
+                        ..field
+                    });
+                }
+            }
+        }
+        (is_met, draft.stored())
+    };
+    reply.integer(i64::from(is_met));
+    match is_met {
+        true => Draft::put(stored, keyspace, args.at(1)),
+        false => Ok(()),
+    }
+}
+
+/// Gives one field another value, and leaves its expiry.
+fn replace_value<'a>(
+    mut draft: Draft<'a>,
+    name: &'a [u8],
+    value: &'a [u8],
+    expires_at: Option<UnixMillis>,
+) -> Option<Stored> {
+    draft.set(Field {
+        name,
+        value,
+        expires_at,
+    });
+    draft.stored()
+}
+
+pub(crate) fn hincrby<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let increment = integer(args.at(3))?;
+    let (sum, stored) = {
+        let draft = draft(keyspace, args.at(1))?;
+        let field = draft.find(args.at(2));
+        let number = field.map_or(Some(0), |it| parse_integer(it.value));
+        let number = number.ok_or(ErrorReply::constant("ERR hash value is not an integer"))?;
+        let sum = number.checked_add(increment).ok_or(ErrorReply::constant(
+            "ERR increment or decrement would overflow",
+        ))?;
+        let expires_at = field.and_then(|it| it.expires_at);
+        let text = IntegerText::new(sum);
+        (
+            sum,
+            replace_value(draft, args.at(2), text.as_bytes(), expires_at),
+        )
+    };
+    Draft::put(stored, keyspace, args.at(1))?;
+    reply.integer(sum);
+    Ok(())
+}
+
+pub(crate) fn hincrbyfloat<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let increment = Extended::parse(args.at(3)).ok_or(ErrorReply::NOT_A_FLOAT)?;
+    if increment.to_text().is_none() {
+        return Err(ErrorReply::constant("ERR value is NaN or Infinity").into());
+    }
+    let (text, stored) = {
+        let draft = draft(keyspace, args.at(1))?;
+        let field = draft.find(args.at(2));
+        let number = field.map_or(Some(Extended::ZERO), |it| Extended::parse(it.value));
+        let number = number.ok_or(ErrorReply::constant("ERR hash value is not a float"))?;
+        let text = number.add(increment).to_text();
+        let text = text.ok_or(ErrorReply::constant(
+            "ERR increment would produce NaN or Infinity",
+        ))?;
+        let expires_at = field.and_then(|it| it.expires_at);
+        let stored = replace_value(draft, args.at(2), text.as_bytes(), expires_at);
+        (text, stored)
+    };
+    check_length(keyspace, text.len() as u64)?;
+    Draft::put(stored, keyspace, args.at(1))?;
+    reply.bulk(text.as_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "write_test.rs"]
+mod write_test;
