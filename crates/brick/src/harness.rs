@@ -143,6 +143,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         scripts: NodeScripts::new(bricks as usize),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        lowest_level: Arc::default(),
     })
 }
 

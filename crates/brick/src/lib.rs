@@ -61,6 +61,7 @@ mod log_chunk;
 mod log_health;
 mod log_reader;
 mod log_record;
+pub mod lowest_level;
 mod membership;
 mod memory;
 mod meter;

@@ -2,6 +2,7 @@
 
 use crate::acl_log::NodeAclLog;
 use crate::channels::NodeChannels;
+use crate::lowest_level::LowestLevel;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
 use crate::settings::Settings;
@@ -9,6 +10,7 @@ use crate::stats::Stats;
 use crate::users::Users;
 use brickyard_routing::NodeId;
 use brickyard_types::UnixMillis;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -139,6 +141,8 @@ pub struct Shared {
     pub acl_log: NodeAclLog,
     /// What clients of all bricks subscribe to.
     pub channels: NodeChannels,
+    /// What all nodes of the cluster know.
+    pub lowest_level: Arc<LowestLevel>,
 }
 
 /// What the operating system says of the process.

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | 1 | everything that there was before nodes said of which level they are |
 //! | 2 | limits of users: their rules, and format 3 of the catalog |
+//! | 3 | hashes: records of bricks, which no change is about; a brick writes none while a node is heard that has not this level |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
@@ -30,8 +31,11 @@ impl Level {
     /// Limits of users.
     pub const USER_LIMITS: Self = Self(2);
 
+    /// Values that are hashes.
+    pub const HASHES: Self = Self(3);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::USER_LIMITS;
+    pub const NEWEST: Self = Self::HASHES;
 }
 
 impl Default for Level {

@@ -34,6 +34,7 @@ use crate::config::HostPort;
 use crate::control::Notices;
 use crate::reload::Current;
 use crate::{clock, random};
+use brickyard_brick::lowest_level::LowestLevel;
 use brickyard_metadata::{Catalog, ClusterId, Genesis, Registration};
 use brickyard_node::{First, discovery};
 use brickyard_store::BootNote;
@@ -71,6 +72,8 @@ pub(crate) struct Setup {
     /// Told once, as soon as bricks can be made.
     pub(crate) first: std_mpsc::SyncSender<Result<First, String>>,
     pub(crate) notices: Arc<Notices>,
+    /// For the bricks.
+    pub(crate) lowest_level: Arc<LowestLevel>,
     /// How the node stands.
     pub(crate) view: tokio::sync::watch::Sender<view::ClusterView>,
 }

@@ -74,6 +74,7 @@ impl RunningNode {
         let (cluster_view, cluster_view_seen) = watch::channel(ClusterView::default());
         let (serve, serving) = std_mpsc::sync_channel(1);
         let notices = Arc::new(Notices::default());
+        let lowest_level = Arc::default();
         let listen = |reserved: Option<Reserved>, kind: AddressUse, at: Option<SocketAddr>| {
             let listening = reserved.map(Reserved::listen).transpose();
             listening.map_err(kind.failed(at))
@@ -117,6 +118,7 @@ impl RunningNode {
                 boot: data.directory.boot().clone(),
                 first: to_node,
                 notices: Arc::clone(&notices),
+                lowest_level: Arc::clone(&lowest_level),
                 view: cluster_view,
             },
         };
@@ -139,6 +141,7 @@ impl RunningNode {
                     clients_tls: certificates.clients,
                     addresses: &addresses,
                     notices: &notices,
+                    lowest_level,
                 };
                 assembly.run()
             });

@@ -453,5 +453,6 @@ fn shared(
         scripts: NodeScripts::new(shape.bricks as usize),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        lowest_level: Arc::default(),
     }
 }

@@ -218,6 +218,12 @@ impl Contacts {
         self.levels.get(&node).copied()
     }
 
+    /// The lowest level that any of them has said.
+    #[must_use]
+    pub fn lowest_level(&self) -> Level {
+        self.levels.values().copied().min().unwrap_or(Level::NEWEST)
+    }
+
     /// The member that answered there. Its address may be another than the catalog's: all nodes may have started
     /// again under new ones, and then there is no leader who could take note before they hear each other.
     fn member_at(&self, seed: &Dialed) -> Option<NodeId> {

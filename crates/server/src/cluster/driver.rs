@@ -85,6 +85,7 @@ impl Driver {
             boot,
             first,
             notices,
+            lowest_level,
             view,
         } = setup;
         let (to_driver, events) = mpsc::channel(EVENTS_MAX);
@@ -118,7 +119,12 @@ impl Driver {
         };
         let common = Common {
             host: Outside {
-                peers: Peers::new(start.introduction(registration.key), tls, to_driver),
+                peers: Peers::new(
+                    start.introduction(registration.key),
+                    tls,
+                    to_driver,
+                    lowest_level,
+                ),
                 loops: Loops::default(),
                 directory,
                 boot,

@@ -16,6 +16,7 @@ use crate::listener::{Listener, Reserved};
 use crate::reload::Current;
 use crate::wake::Waker;
 use crate::{descriptors, fatal, handout, mesh, random};
+use brickyard_brick::lowest_level::LowestLevel;
 use brickyard_node::First;
 use brickyard_node::disk::SyncPace;
 use brickyard_store::OsDisk;
@@ -35,6 +36,7 @@ pub(super) struct Assembly<'a> {
     pub(super) clients_tls: Current<Arc<ServerConfig>>,
     pub(super) addresses: &'a ListenAddresses,
     pub(super) notices: &'a Arc<Notices>,
+    pub(super) lowest_level: Arc<LowestLevel>,
 }
 
 /// What came of it.
@@ -55,11 +57,12 @@ impl Assembly<'_> {
             clients_tls,
             addresses,
             notices,
+            lowest_level,
         } = self;
         data.check(&first)?;
         let bricks = data.bricks();
         let maxclients = descriptors::reserve(config.maxclients, bricks as u32);
-        let shared = shared::shared(config, data, &first, addresses, maxclients)?;
+        let shared = shared::shared(config, data, &first, addresses, maxclients, lowest_level)?;
         let shared = Arc::new(shared);
         let (catalog, catalog_seen) = watch::channel(Arc::clone(&first.catalog));
         let idle = IdleThread::start(catalog_seen.clone()).map_err(StartError::Thread)?;

@@ -10,6 +10,7 @@ use brickyard_brick::acl::Acl;
 use brickyard_brick::acl_log::NodeAclLog;
 use brickyard_brick::channels::NodeChannels;
 use brickyard_brick::keyspace_events::EventClasses;
+use brickyard_brick::lowest_level::LowestLevel;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
@@ -38,6 +39,7 @@ pub(super) fn shared(
     first: &First,
     addresses: &ListenAddresses,
     maxclients: u32,
+    lowest_level: std::sync::Arc<LowestLevel>,
 ) -> Result<Shared, StartError> {
     let node = first.catalog.node(first.node);
     let bricks = node
@@ -91,6 +93,7 @@ pub(super) fn shared(
         scripts: NodeScripts::new(addresses.bricks.len()),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        lowest_level,
     })
 }
 

@@ -4,6 +4,7 @@ use super::outgoing::Outgoing;
 use super::{Arrived, Event, Events, SendQueue};
 use crate::config::HostPort;
 use crate::reload::Current;
+use brickyard_brick::lowest_level::LowestLevel;
 use brickyard_metadata::{Catalog, Level, NodeKey};
 use brickyard_node::peer::{Answer, ConnectionKind, Contacts, Introduction, Wires};
 use brickyard_node::{Message, Source, Target, Urgency};
@@ -12,12 +13,15 @@ use brickyard_tls::NodeSide;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// See the module. Which of them leads to whom is `node`'s.
 #[derive(Debug)]
 pub(crate) struct Peers {
     contacts: Contacts,
     wires: TaskWires,
+    /// For the bricks.
+    lowest_level: Arc<LowestLevel>,
 }
 
 /// A task for each connection, and a queue to it.
@@ -32,7 +36,12 @@ struct TaskWires {
 }
 
 impl Peers {
-    pub(crate) fn new(introduction: Introduction, tls: Current<NodeSide>, events: Events) -> Self {
+    pub(crate) fn new(
+        introduction: Introduction,
+        tls: Current<NodeSide>,
+        events: Events,
+        lowest_level: Arc<LowestLevel>,
+    ) -> Self {
         Self {
             wires: TaskWires {
                 introduction: Rc::new(RefCell::new(introduction.clone())),
@@ -42,6 +51,7 @@ impl Peers {
                 arrived: BTreeMap::new(),
             },
             contacts: Contacts::new(introduction),
+            lowest_level,
         }
     }
 
@@ -66,6 +76,7 @@ impl Peers {
     /// Connects to the catalog's other nodes, where it says that they are now.
     pub(crate) fn follow(&mut self, catalog: &Catalog, me: NodeId) {
         self.contacts.follow(&mut self.wires, catalog, me);
+        self.lowest_level.set(self.contacts.lowest_level());
     }
 
     /// Connects to one more node that may know of a cluster.
@@ -88,6 +99,7 @@ impl Peers {
             self.wires.arrived.insert(arrived.id, arrived.queue);
         }
         self.contacts.on_arrived(arrived.id, arrived.hello);
+        self.lowest_level.set(self.contacts.lowest_level());
         // Whoever is gone already comes back as [`Event::Left`].
         drop(arrived.answer.send(welcome));
     }
