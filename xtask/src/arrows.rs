@@ -43,7 +43,9 @@ const ROOMS: &[Room] = &[
     core("routing", &["types"]),
     core("table", &["types"]),
     outer("store", Uses::Only(&["types"])),
-    core("command", &["types", "wire"]),
+    // Its tests start servers.
+    outer("rdb", Uses::Only(&["types"])),
+    core("command", &["types", "wire", "rdb"]),
     // Its scripts may be ended by a clock.
     outer("script", Uses::Only(&["wire"])),
     core("replication", &["types", "wire", "routing"]),

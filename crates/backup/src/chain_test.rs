@@ -17,6 +17,7 @@ fn row(key: &str, op: u64, value: Option<&str>) -> Row {
         op,
         expires_at: None,
         value: value.map(|it| it.as_bytes().to_vec()),
+        is_payload: false,
     }
 }
 

@@ -7,6 +7,7 @@ fn rows() -> Vec<Row> {
             op: number,
             expires_at: (number % 3 == 0).then_some(1_900_000_000_000 + number),
             value: (number % 5 > 0).then(|| vec![number as u8; (number % 400) as usize]),
+            is_payload: number % 7 == 0,
         })
         .collect()
 }

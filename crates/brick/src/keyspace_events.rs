@@ -159,6 +159,7 @@ impl Cause {
             Self::Command(id, sets_expiry) => match id {
                 Id::Rename | Id::Renamenx => one(GENERIC, "rename_to"),
                 Id::Copy => one(GENERIC, "copy_to"),
+                Id::Restore => one(GENERIC, "restore"),
                 Id::Expire | Id::Pexpire | Id::Expireat | Id::Pexpireat => one(GENERIC, "expire"),
                 Id::Persist => one(GENERIC, "persist"),
                 Id::Getex if expires => one(GENERIC, "expire"),

@@ -12,8 +12,8 @@ use crate::expiry::{Base, Unit};
 use crate::keyspace::Keyspace;
 use crate::table::CommandId;
 use crate::{
-    append, bit, bitfield, bitop, del, exists, expire, get, hash, incr, incr_float, lcs, mset,
-    object, rename, set,
+    append, bit, bitfield, bitop, del, dump, exists, expire, get, hash, incr, incr_float, lcs,
+    mset, object, rename, set,
 };
 use brickyard_wire::Reply;
 
@@ -34,6 +34,7 @@ pub const fn is_data_command(id: CommandId) -> bool {
             | Id::Decrby
             | Id::Del
             | Id::Delifeq
+            | Id::Dump
             | Id::Exists
             | Id::Expire
             | Id::Expireat
@@ -93,6 +94,7 @@ pub const fn is_data_command(id: CommandId) -> bool {
             | Id::Rename
             | Id::Renamenx
             | Id::Set
+            | Id::Restore
             | Id::Setbit
             | Id::Setex
             | Id::Setnx
@@ -155,6 +157,7 @@ fn dispatch<K: Keyspace>(
         Id::Decrby => incr::decrby(args, keyspace, reply),
         Id::Del | Id::Unlink => del::del(args, keyspace, reply),
         Id::Delifeq => del::delifeq(args, keyspace, reply),
+        Id::Dump => dump::dump(args, keyspace, reply),
         Id::Exists | Id::Touch => exists::exists(args, keyspace, reply),
         Id::Expire => expire::expire(args, "expire", seconds, Base::Now, keyspace, reply),
         Id::Expireat => expire::expire(args, "expireat", seconds, Base::Epoch, keyspace, reply),
@@ -227,6 +230,7 @@ fn dispatch<K: Keyspace>(
         Id::Pttl => expire::ttl(args, milliseconds, Base::Now, keyspace, reply),
         Id::Rename => rename::rename(args, keyspace, reply),
         Id::Renamenx => rename::renamenx(args, keyspace, reply),
+        Id::Restore => dump::restore_key(args, keyspace, reply),
         Id::Set => set::set(args, keyspace, reply),
         Id::Setbit => bit::setbit(args, keyspace, reply),
         Id::Setex => set::setex(args, keyspace, reply),

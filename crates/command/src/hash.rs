@@ -23,8 +23,8 @@ mod scan;
 mod write;
 
 pub(crate) use expire::{hexpire, hgetex, hpersist, httl};
-pub use fields::first_expiry;
-pub(crate) use fields::{encoding, key_expiry};
+pub(crate) use fields::encoding;
+pub use fields::{first_expiry, key_expiry};
 pub(crate) use random::hrandfield;
 pub(crate) use read::{hexists, hget, hgetall, hkeys, hlen, hmget, hstrlen, hvals};
 pub(crate) use scan::hscan;
@@ -32,9 +32,10 @@ pub(crate) use write::{hdel, hgetdel, hincrby, hincrbyfloat, hmset, hset, hsetex
 
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::Keyspace;
+use brickyard_rdb::FieldRef;
 use brickyard_types::UnixMillis;
 use draft::Draft;
-use fields::Fields;
+use fields::{Field, Fields};
 
 /// A hash as it is to be stored: its bytes, and when its record is gone.
 pub type Stored = (Vec<u8>, Option<UnixMillis>);
@@ -49,6 +50,52 @@ pub fn without_due(
     now: UnixMillis,
 ) -> Result<Option<Stored>, ErrorReply> {
     Ok(Draft::of(Fields::read(value, expires_at)?, now).stored())
+}
+
+/// The fields of a hash that are there at `now`, as a snapshot has them.
+///
+/// # Errors
+/// As [`without_due`].
+pub(crate) fn listed(
+    value: &[u8],
+    expires_at: Option<UnixMillis>,
+    now: UnixMillis,
+) -> Result<Vec<FieldRef<'_>>, ErrorReply> {
+    let fields = Fields::read(value, expires_at)?.hiding_due(now);
+    let listed = fields.map(|it| (it.name, it.value, it.expires_at.map(|at| at.0)));
+    Ok(listed.collect())
+}
+
+/// A hash of fields from a snapshot; `None` if none of them is there at `now`.
+///
+/// # Errors
+/// A field comes twice, or there is none.
+pub(crate) fn restored<'a>(
+    fields: impl ExactSizeIterator<Item = FieldRef<'a>>,
+    expires_at: Option<UnixMillis>,
+    now: UnixMillis,
+) -> Result<Option<Stored>, ErrorReply> {
+    const BAD: ErrorReply = ErrorReply::constant("ERR Bad data format");
+    if fields.len() == 0 {
+        return Err(BAD);
+    }
+    let mut draft = Draft::new();
+    draft.key_expires_at = expires_at;
+    draft.expect(fields.len());
+    for (name, value, at) in fields {
+        let field = Field {
+            name,
+            value,
+            expires_at: at.map(UnixMillis),
+        };
+        if field.is_due(now) {
+            continue;
+        }
+        if !draft.set(field) {
+            return Err(BAD);
+        }
+    }
+    Ok(draft.stored())
 }
 
 /// The hash with another expiry of the key's own.

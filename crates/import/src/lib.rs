@@ -1,9 +1,9 @@
 //! What a Redis or Valkey says of its records, and what that means for a table.
 //!
-//! In:  the bytes of a snapshot (RDB), of a replication stream, or of an append-only file; what was read anew at the source.
+//! In:  the records of a snapshot (`brickyard-rdb`); the bytes of a replication stream, or of an append-only file; what was read anew at the source.
 //! Out: changes of keys for the target, in an order that loses nothing; and from where an import that broke off goes on.
 //!
-//! Reading order: `rdb` (records of a snapshot), `stream` (commands with their offsets), `meaning` (what a command means),
+//! Reading order: `stream` (commands with their offsets), `meaning` (what a command means),
 //! `plan` (what is to be done of each key), `resume` (the resume point in its file), `manifest` (the files of an append-only
 //! directory).
 //!
@@ -18,13 +18,11 @@ mod manifest;
 mod meaning;
 mod place;
 mod plan;
-mod rdb;
 mod resume;
 mod stream;
 
 pub use manifest::{ManifestError, files_of};
 pub use meaning::{Meaning, meaning};
 pub use plan::{KeyChange, KeyPlace, PlannedAction, Planner, ReadOutcome};
-pub use rdb::{Item, RdbError, RdbReader, RdbString};
 pub use resume::{Phase, ResumeError, ResumePoint};
 pub use stream::{StreamCommand, StreamError, StreamReader};

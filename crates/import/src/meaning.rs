@@ -29,7 +29,7 @@ pub enum Meaning {
         /// Whether every database is meant.
         is_everything: bool,
     },
-    /// A change inside of a value that is no string, of this type: it leaves strings as they are.
+    /// A change inside of a value of this type, which there is not here: it leaves what there is as it is.
     Other(&'static str),
     /// What these keys have now does not follow from the words. Those with a number are in that database.
     Changed(Vec<(Option<u32>, Vec<u8>)>),
@@ -45,7 +45,7 @@ const NOTHING: &[&str] = &[
     "acl", "wait", "cluster", "config", "debug",
 ];
 
-/// Commands that only ever change a value of a type that is no string, where it stands.
+/// Commands that only ever change a value of a type that there is not here, where it stands.
 const OTHERS: &[(&str, &[&str])] = &[
     (
         "list",
@@ -71,25 +71,6 @@ const OTHERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("set", &["sadd", "srem", "spop", "smove"]),
-    (
-        "hash",
-        &[
-            "hset",
-            "hsetnx",
-            "hmset",
-            "hdel",
-            "hincrby",
-            "hincrbyfloat",
-            "hexpire",
-            "hpexpire",
-            "hexpireat",
-            "hpexpireat",
-            "hpersist",
-            "hgetdel",
-            "hgetex",
-            "hsetex",
-        ],
-    ),
     (
         "sorted set",
         &[
@@ -128,7 +109,6 @@ const OTHERS: &[(&str, &[&str])] = &[
 
 /// Commands that our own table does not know and whose changed key is the first argument.
 const FIRST_CHANGED: &[&str] = &[
-    "restore",
     "sunionstore",
     "sinterstore",
     "sdiffstore",
@@ -293,6 +273,10 @@ mod meaning_test {
             "SET k v KEEPTTL",
             "SET k v PX 5",
             "SETRANGE k 0 v",
+            "HSET k f v",
+            "HDEL k f",
+            "HPEXPIREAT k 9 FIELDS 1 f",
+            "RESTORE k 0 v",
             "PEXPIREAT k 9 NX",
         ] {
             assert_eq!(of(line), changed(&["k"]), "{line}");

@@ -6,6 +6,7 @@
 //! - One change is under way at a time.
 //! - What waits is as short as it can be: a value puts away whatever waits before it.
 
+use brickyard_rdb::RdbValue;
 use std::collections::VecDeque;
 
 /// Touches of a dirty key that are told apart; more are counted as the last one.
@@ -26,7 +27,7 @@ pub enum KeyChange {
     /// It has this value, until this time.
     Set {
         /// The value.
-        value: Vec<u8>,
+        value: RdbValue,
         /// When it is gone, in milliseconds since 1970; `None` means never.
         expires_at: Option<u64>,
     },

@@ -18,6 +18,7 @@
 
 pub use crate::place::{KeyChange, KeyPlace};
 use crate::place::{State, Waiting};
+use brickyard_rdb::RdbValue;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Something for the target to do.
@@ -32,14 +33,14 @@ pub enum PlannedAction {
 /// What a key has at the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
-    /// A string.
+    /// A value of a type that there is here.
     Value {
         /// The value.
-        value: Vec<u8>,
+        value: RdbValue,
         /// When it is gone, in milliseconds since 1970; `None` means never.
         expires_at: Option<u64>,
     },
-    /// Nothing, or something that is no string.
+    /// Nothing, or something of another type.
     Absent,
 }
 
@@ -147,7 +148,7 @@ impl Planner {
         &mut self,
         database: u32,
         key: Vec<u8>,
-        value: Vec<u8>,
+        value: RdbValue,
         expires_at: Option<u64>,
     ) {
         if self.is_copied(database) {

@@ -1,6 +1,7 @@
 //! Schedules: what comes when, and that nothing is lost or done twice.
 
 use super::{KeyChange, KeyPlace, PlannedAction, Planner, ReadOutcome};
+use brickyard_rdb::RdbValue;
 use std::collections::BTreeMap;
 
 fn place(key: &str) -> KeyPlace {
@@ -10,16 +11,23 @@ fn place(key: &str) -> KeyPlace {
     }
 }
 
+fn bytes_of(value: RdbValue) -> Vec<u8> {
+    match value {
+        RdbValue::String(bytes) => bytes,
+        RdbValue::Hash(_) => panic!("a hash where strings are"),
+    }
+}
+
 fn set(value: &str) -> KeyChange {
     KeyChange::Set {
-        value: value.as_bytes().to_vec(),
+        value: RdbValue::String(value.as_bytes().to_vec()),
         expires_at: None,
     }
 }
 
 fn has(value: &str) -> ReadOutcome {
     ReadOutcome::Value {
-        value: value.as_bytes().to_vec(),
+        value: RdbValue::String(value.as_bytes().to_vec()),
         expires_at: None,
     }
 }
@@ -88,7 +96,7 @@ impl Copy {
                 PlannedAction::Change(place, change) => {
                     match change {
                         KeyChange::Set { value, .. } => {
-                            self.target.insert(place.key.clone(), value);
+                            self.target.insert(place.key.clone(), bytes_of(value));
                         }
                         KeyChange::Delete => {
                             self.target.remove(&place.key);
@@ -297,7 +305,7 @@ fn of_one_key_one_change_is_under_way_and_the_last_one_waits() {
     copy.planner.on_done(&place("a"));
     assert_eq!(copy.planner.low_water(), 20);
     let last = KeyChange::Set {
-        value: b"3".to_vec(),
+        value: RdbValue::String(b"3".to_vec()),
         expires_at: Some(99),
     };
     assert_eq!(
@@ -500,7 +508,7 @@ impl Schedule {
         let value = self.states.last().unwrap().get(&place.key);
         let outcome = match value {
             Some(value) => ReadOutcome::Value {
-                value: value.clone(),
+                value: RdbValue::String(value.clone()),
                 expires_at: None,
             },
             None => ReadOutcome::Absent,
@@ -515,7 +523,7 @@ fn land(copy: &mut Copy, action: PlannedAction) {
         PlannedAction::Change(place, change) => {
             match change {
                 KeyChange::Set { value, .. } => {
-                    copy.target.insert(place.key.clone(), value);
+                    copy.target.insert(place.key.clone(), bytes_of(value));
                 }
                 KeyChange::Delete => {
                     copy.target.remove(&place.key);

@@ -86,7 +86,8 @@ const fn writes_many(id: CommandId) -> bool {
 const fn tells_values(id: CommandId) -> bool {
     matches!(
         id,
-        CommandId::Get
+        CommandId::Dump
+            | CommandId::Get
             | CommandId::Getdel
             | CommandId::Getex
             | CommandId::Getset

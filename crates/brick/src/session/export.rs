@@ -20,9 +20,9 @@ use crate::offline::offline;
 use crate::refusal::error_line;
 use crate::request::Token;
 use crate::tables::TableState;
-use brickyard_command::ErrorReply;
+use brickyard_command::{ErrorReply, KeyValue, hash, payload_of};
 use brickyard_table::{LocalPartition, SnapshotId, Spoilt, ValueRef};
-use brickyard_types::{Instant, Medium, Op, PartitionId, Position, UnixMillis, View};
+use brickyard_types::{Instant, Medium, Op, PartitionId, Position, UnixMillis, ValueType, View};
 use brickyard_wire::Reply;
 use std::time::Duration;
 
@@ -96,6 +96,7 @@ struct Row {
     key: Vec<u8>,
     op: Op,
     expires_at: Option<UnixMillis>,
+    value_type: ValueType,
     content: Content,
 }
 
@@ -283,7 +284,11 @@ impl Exports {
         let mut bytes = Vec::new();
         let is_here = |row: &Row| !matches!(row.content, Content::InLog { .. });
         assert!(piece.rows.iter().all(is_here), "a value is yet to be read");
-        piece.render(at, &mut Reply::new(&mut bytes, protocol));
+        let rendered = piece.render((at, core.unix), &mut Reply::new(&mut bytes, protocol));
+        if let Err(error) = rendered {
+            self.end(core, id);
+            return Some((piece.token, error_line(&error)));
+        }
         if !piece.has_more {
             self.end(core, id);
         }
@@ -403,6 +408,7 @@ impl Export {
                         key: key.to_vec(),
                         op: found.op,
                         expires_at: found.expires_at,
+                        value_type: found.value_type,
                         content,
                     });
                 })?;
@@ -424,7 +430,8 @@ impl Content {
 }
 
 impl Piece {
-    fn render(&self, at: At, reply: &mut Reply<'_>) {
+    /// A row is an array: key, op, expiry, value; of what is no string the payload of DUMP, and a 1 behind it.
+    fn render(&self, (at, now): (At, UnixMillis), reply: &mut Reply<'_>) -> Result<(), ErrorReply> {
         reply.array(5);
         reply.integer(i64::from(self.has_more));
         reply.integer(i64::from(at.view.0));
@@ -432,15 +439,33 @@ impl Piece {
         reply.integer(i64::from(at.generation));
         reply.array(self.rows.len());
         for row in &self.rows {
-            reply.array(4);
+            let is_string = row.value_type.is_string();
+            reply.array(if is_string { 4 } else { 5 });
             reply.bulk(&row.key);
             reply.integer(row.op.0.cast_signed());
-            reply.integer(row.expires_at.map_or(-1, |at| at.0.cast_signed()));
-            match &row.content {
-                Content::Here(value) => reply.bulk(value),
-                Content::Known | Content::InLog { .. } => reply.null(),
+            let mut expires_at = row.expires_at;
+            let mut payload = None;
+            if let (Content::Here(value), false) = (&row.content, is_string) {
+                expires_at = hash::key_expiry(value, expires_at)?;
+                let entry = KeyValue {
+                    value,
+                    expires_at: row.expires_at,
+                    op: row.op,
+                    value_type: row.value_type,
+                };
+                payload = Some(payload_of(&entry, now)?);
+            }
+            reply.integer(expires_at.map_or(-1, |at| at.0.cast_signed()));
+            match (&row.content, &payload) {
+                (_, Some(payload)) => reply.bulk(payload),
+                (Content::Here(value), None) => reply.bulk(value),
+                (Content::Known | Content::InLog { .. }, None) => reply.null(),
+            }
+            if !is_string {
+                reply.integer(1);
             }
         }
+        Ok(())
     }
 }
 

@@ -297,8 +297,21 @@ impl Piece {
 }
 
 fn row(value: &Value) -> Option<Row> {
-    let [key, Value::Integer(op), Value::Integer(expiry), value] = value.elements()? else {
+    // A fifth says that the value is the payload of something that is no string.
+    let [
+        key,
+        Value::Integer(op),
+        Value::Integer(expiry),
+        value,
+        form @ ..,
+    ] = value.elements()?
+    else {
         return None;
+    };
+    let is_payload = match form {
+        [] => false,
+        [Value::Integer(1)] => true,
+        _ => return None,
     };
     Some(Row {
         key: key.bytes()?.to_vec(),
@@ -308,6 +321,7 @@ fn row(value: &Value) -> Option<Row> {
             Value::Null => None,
             value => Some(value.bytes()?.to_vec()),
         },
+        is_payload,
     })
 }
 

@@ -74,6 +74,7 @@ pub(crate) fn restore(
             let record = Record {
                 key: row.key,
                 value: row.value.unwrap_or_default(),
+                is_payload: row.is_payload,
                 expiry: row.expires_at.map(Expiry::At),
                 line,
             };

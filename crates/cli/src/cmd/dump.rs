@@ -1,6 +1,6 @@
 //! `brickyard dump`: a table's records to standard output.
 //!
-//! In:  SCAN over the whole table, GET and PTTL for each key. Out: JSON lines, CSV or keys.
+//! In:  SCAN over the whole table, GET and PTTL for each key, DUMP for those that hold no string. Out: JSON lines, CSV or keys.
 //!
 //! What is dumped is not one moment: a key that is written, or that expires, while the dump runs
 //! appears as it was before or after. A key that SCAN returns twice is dumped twice.
@@ -133,14 +133,39 @@ fn dump_values(link: &mut Link, keys: &[Vec<u8>], output: &mut Output) -> anyhow
         }
         link.send(&request)?;
         let (now, later) = rest.split_at(count);
+        let mut others = Vec::new();
         for key in now {
             let value = link.receive_value()?;
             let ttl_ms = link.receive_value()?;
-            output.record(key, &value, &ttl_ms)?;
+            match &value {
+                Value::Error(text) if text.starts_with(b"WRONGTYPE") && output.takes_payloads() => {
+                    others.push((key, ttl_ms, value));
+                }
+                _ => output.record(key, &value, &ttl_ms)?,
+            }
+        }
+        for (key, ttl_ms, refusal) in others {
+            let payload = link.call(&[b"DUMP", &key[..]])?;
+            match payload.bytes() {
+                // Of the types that there are here.
+                Some(bytes) if brickyard_rdb::restore(bytes).is_ok() => {
+                    output.payload(key, bytes, &ttl_ms)?;
+                }
+                // Gone since.
+                None if payload == Value::Null => {}
+                _ => output.record(key, &refusal, &ttl_ms)?,
+            }
         }
         rest = later;
     }
     Ok(())
+}
+
+/// What PTTL answered.
+fn time_to_live(reply: &Value) -> Option<u64> {
+    let ttl_ms = reply.integer().and_then(|ttl| u64::try_from(ttl).ok());
+    // The key was there before, and is in its last millisecond.
+    ttl_ms.map(|ttl| ttl.max(1))
 }
 
 /// Where the records go, and how many did.
@@ -188,6 +213,21 @@ impl Output {
         Ok(())
     }
 
+    /// Whether there is a form for values that are no strings.
+    const fn takes_payloads(&self) -> bool {
+        matches!(self.sink, Sink::Lines(_))
+    }
+
+    fn payload(&mut self, key: &[u8], payload: &[u8], ttl_ms: &Value) -> anyhow::Result<()> {
+        self.count += 1;
+        if let Sink::Lines(writer) = &mut self.sink {
+            let line = DumpLine::of_payload(key, payload, time_to_live(ttl_ms));
+            serde_json::to_writer(&mut *writer, &line).map_err(io::Error::from)?;
+            writer.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
     fn record(&mut self, key: &[u8], value: &Value, ttl_ms: &Value) -> anyhow::Result<()> {
         let value = match value {
             // Gone since SCAN saw it.
@@ -202,9 +242,7 @@ impl Output {
                 .bytes()
                 .context("the server answered GET with no string")?,
         };
-        let ttl_ms = ttl_ms.integer().and_then(|ttl| u64::try_from(ttl).ok());
-        // It was there for GET and is in its last millisecond.
-        let ttl_ms = ttl_ms.map(|ttl| ttl.max(1));
+        let ttl_ms = time_to_live(ttl_ms);
         self.count += 1;
         match &mut self.sink {
             Sink::Lines(writer) => {

@@ -9,6 +9,7 @@ use super::source::{Source, field};
 use anyhow::{Context, anyhow, bail};
 use brickyard_bench::Link;
 use brickyard_import::{KeyPlace, ReadOutcome};
+use brickyard_rdb::{PayloadError, restore};
 use brickyard_wire::{Value, encode_request};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -165,7 +166,7 @@ impl Asker {
         encode_request(&mut request, &["MULTI"]);
         for place in places {
             encode_request(&mut request, &[b"TYPE", &place.key[..]]);
-            encode_request(&mut request, &[b"GET", &place.key[..]]);
+            encode_request(&mut request, &[b"DUMP", &place.key[..]]);
             encode_request(&mut request, &[expiry.as_bytes(), &place.key[..]]);
         }
         encode_request(&mut request, &["TIME"]);
@@ -199,13 +200,22 @@ impl Asker {
             let [kind, value, expiry] = replies else {
                 continue;
             };
-            let outcome = if let Value::Error(text) = value {
-                if !text.starts_with(b"WRONGTYPE") {
-                    bail!("the source refused GET: {}", String::from_utf8_lossy(text));
+            if let Some(text) = value.error() {
+                bail!("the source refused DUMP: {}", String::from_utf8_lossy(text));
+            }
+            let value = match value.bytes().map(restore) {
+                Some(Err(PayloadError::VersionOrChecksum)) => bail!(
+                    "the source's DUMP of a key is of a version that this program does not know"
+                ),
+                Some(Err(PayloadError::Format | PayloadError::TooLong)) => {
+                    let kind = kind.bytes().unwrap_or_default();
+                    others.push(String::from_utf8_lossy(kind).into_owned());
+                    None
                 }
-                others.push(String::from_utf8_lossy(kind.bytes().unwrap_or_default()).into_owned());
-                ReadOutcome::Absent
-            } else if let Some(value) = value.bytes() {
+                Some(Ok(value)) => Some(value),
+                None => None,
+            };
+            let outcome = if let Some(value) = value {
                 let expiry = expiry.integer().and_then(|it| u64::try_from(it).ok());
                 let expires_at = expiry.map(|it| {
                     if self.source.has_expire_time {
@@ -214,7 +224,6 @@ impl Asker {
                         now + it
                     }
                 });
-                let value = value.to_vec();
                 ReadOutcome::Value { value, expires_at }
             } else {
                 ReadOutcome::Absent

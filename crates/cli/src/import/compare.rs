@@ -7,8 +7,8 @@ use super::{
     sink::Sink,
 };
 use anyhow::bail;
-use brickyard_client::Value;
 use brickyard_import::{KeyPlace, ReadOutcome};
+use brickyard_rdb::{RdbField, RdbValue, restore};
 use std::{
     fmt,
     time::{SystemTime, UNIX_EPOCH},
@@ -42,13 +42,25 @@ fn told(outcome: &ReadOutcome) -> String {
     match outcome {
         ReadOutcome::Absent => "nothing".to_owned(),
         ReadOutcome::Value { value, expires_at } => {
-            let mut text: String = String::from_utf8_lossy(value).chars().take(40).collect();
-            if value.len() > 40 {
-                text = format!("{text}.. ({} bytes)", value.len());
-            }
+            let text = match value {
+                RdbValue::String(bytes) => {
+                    let text: String = String::from_utf8_lossy(bytes).chars().take(40).collect();
+                    match bytes.len() {
+                        0..=40 => format!("'{text}'"),
+                        len => format!("'{text}.. ({len} bytes)'"),
+                    }
+                }
+                RdbValue::Hash(fields) => {
+                    format!(
+                        "a hash of {} fields ({} bytes)",
+                        fields.len(),
+                        value.bytes()
+                    )
+                }
+            };
             match expires_at {
-                Some(at) => format!("'{text}' until {at}"),
-                None => format!("'{text}'"),
+                Some(at) => format!("{text} until {at}"),
+                None => text,
             }
         }
     }
@@ -74,17 +86,17 @@ pub(crate) async fn compare_with(
     let mut reads = Vec::with_capacity(outcomes.len());
     for (place, source) in outcomes {
         let table = sink.table(place.database)?;
-        let value = table.command(&[b"GET", &place.key[..]]);
+        let value = table.command(&[b"DUMP", &place.key[..]]);
         let expiry = table.command(&[&b"PEXPIRETIME"[..], &place.key[..]]);
         reads.push((place, source, value, expiry));
     }
     let mut differences = Vec::new();
     for (place, source, value, expiry) in reads {
         let (value, expiry) = (value.await?, expiry.await?);
-        let target = match value {
-            Value::Null => ReadOutcome::Absent,
-            value => ReadOutcome::Value {
-                value: value.bytes().unwrap_or_default().to_vec(),
+        let target = match value.bytes().and_then(|payload| restore(payload).ok()) {
+            None => ReadOutcome::Absent,
+            Some(value) => ReadOutcome::Value {
+                value,
                 expires_at: expiry.integer().and_then(|it| u64::try_from(it).ok()),
             },
         };
@@ -109,7 +121,7 @@ fn is_same(source: &ReadOutcome, target: &ReadOutcome, now: u64) -> bool {
     if is_ending(source) || is_ending(target) {
         return matches!(source, ReadOutcome::Absent)
             || matches!(target, ReadOutcome::Absent)
-            || values(source) == values(target);
+            || has_same_value(source, target);
     }
     match (source, target) {
         (
@@ -127,25 +139,40 @@ fn is_same(source: &ReadOutcome, target: &ReadOutcome, now: u64) -> bool {
                 (Some(x), Some(y)) => x.abs_diff(*y) <= EXPIRY_MS,
                 (x, y) => x == y,
             };
-            a == b && is_close
+            is_same_value(a, b) && is_close
         }
         (a, b) => a == b,
     }
 }
 
-fn values(outcome: &ReadOutcome) -> Option<&[u8]> {
-    match outcome {
-        ReadOutcome::Value { value, .. } => Some(value),
-        ReadOutcome::Absent => None,
+fn has_same_value(source: &ReadOutcome, target: &ReadOutcome) -> bool {
+    match (source, target) {
+        (ReadOutcome::Value { value: a, .. }, ReadOutcome::Value { value: b, .. }) => {
+            is_same_value(a, b)
+        }
+        (source, target) => source == target,
     }
+}
+
+/// Fields have no order.
+fn is_same_value(a: &RdbValue, b: &RdbValue) -> bool {
+    let (RdbValue::Hash(a), RdbValue::Hash(b)) = (a, b) else {
+        return a == b;
+    };
+    let sorted = |fields: &[RdbField]| {
+        let mut fields = fields.to_vec();
+        fields.sort_by(|one, other| one.name.cmp(&other.name));
+        fields
+    };
+    sorted(a) == sorted(b)
 }
 
 #[cfg(test)]
 mod compare_test {
-    use super::{ReadOutcome, is_same};
+    use super::{RdbValue, ReadOutcome, is_same};
 
     fn value(text: &str, expires_at: Option<u64>) -> ReadOutcome {
-        let value = text.as_bytes().to_vec();
+        let value = RdbValue::String(text.as_bytes().to_vec());
         ReadOutcome::Value { value, expires_at }
     }
 

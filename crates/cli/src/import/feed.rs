@@ -11,7 +11,8 @@
 use super::source::Source;
 use anyhow::{Context, anyhow};
 use brickyard_bench::Link;
-use brickyard_import::{Item, RdbReader, StreamCommand, StreamError, StreamReader};
+use brickyard_import::{StreamCommand, StreamError, StreamReader};
+use brickyard_rdb::{Item, RdbReader};
 use brickyard_wire::encode_request;
 use std::{
     io::{self, BufReader, Cursor, Read},
@@ -275,7 +276,7 @@ impl Feed {
                 break;
             }
             if let Item::Record(record) = &item {
-                size += record.key.len() + record.value.len();
+                size += record.key.len() + record.value.bytes();
             }
             items.push(item);
             if items.len() >= BATCH || size >= BATCH_BYTES {

@@ -12,11 +12,11 @@ use super::{
     sink::Sink,
 };
 use anyhow::{Context, bail, ensure};
-use brickyard_client::{Error, Value};
+use brickyard_client::Error;
 use brickyard_import::{
-    Item, KeyChange, Meaning, PlannedAction, Planner, RdbReader, StreamCommand, StreamReader,
-    files_of, meaning,
+    KeyChange, Meaning, PlannedAction, Planner, StreamCommand, StreamReader, files_of, meaning,
 };
+use brickyard_rdb::{Item, RdbReader, RdbValue};
 use std::{
     fs::File,
     io::{Cursor, Read},
@@ -225,6 +225,7 @@ impl Import<'_> {
             }
             Meaning::Set(pairs, expires_at) => {
                 for (key, value) in pairs {
+                    let value = RdbValue::String(value);
                     self.planner
                         .on_change(start, end, key, KeyChange::Set { value, expires_at });
                 }
@@ -293,31 +294,27 @@ impl Import<'_> {
         removes: bool,
     ) -> anyhow::Result<()> {
         let words = |words: &[&[u8]]| words.iter().map(|it| it.to_vec()).collect::<Vec<_>>();
-        let value = self.sink.execute(database, &words(&[b"GET", from])).await?;
+        let payload = self
+            .sink
+            .execute(database, &words(&[b"DUMP", from]))
+            .await?;
         let expiry = self
             .sink
             .execute(database, &words(&[b"PEXPIRETIME", from]))
             .await?;
-        let expires_at = expiry
-            .integer()
-            .filter(|it| *it >= 0)
-            .map(|it| it.to_string());
-        match (&value, expires_at) {
-            (Value::Null, _) => self.sink.execute(database, &words(&[b"DEL", to])).await?,
-            (value, None) => {
-                let value = value.bytes().unwrap_or_default();
-                self.sink
-                    .execute(database, &words(&[b"SET", to, value]))
-                    .await?
-            }
-            (value, Some(at)) => {
-                let value = value.bytes().unwrap_or_default();
-                self.sink
-                    .execute(
-                        database,
-                        &words(&[b"SET", to, value, b"PXAT", at.as_bytes()]),
-                    )
-                    .await?
+        let at = expiry.integer().unwrap_or_default().max(0).to_string();
+        match payload.bytes() {
+            None => self.sink.execute(database, &words(&[b"DEL", to])).await?,
+            Some(payload) => {
+                let restore = [
+                    b"RESTORE",
+                    to,
+                    at.as_bytes(),
+                    payload,
+                    b"ABSTTL",
+                    b"REPLACE",
+                ];
+                self.sink.execute(database, &words(&restore)).await?
             }
         };
         if removes {

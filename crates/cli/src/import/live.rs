@@ -17,9 +17,10 @@ use super::{
 use anyhow::{Context, bail, ensure};
 use brickyard_bench::grouped;
 use brickyard_import::{
-    Item, KeyChange, KeyPlace, Meaning, Phase, PlannedAction, Planner, ResumePoint, StreamCommand,
+    KeyChange, KeyPlace, Meaning, Phase, PlannedAction, Planner, ResumePoint, StreamCommand,
     meaning,
 };
+use brickyard_rdb::{Item, RdbValue};
 use futures_util::FutureExt;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -400,6 +401,7 @@ impl Live<'_> {
             Meaning::Set(pairs, expires_at) => {
                 for (key, value) in pairs {
                     self.remember(database, &key);
+                    let value = RdbValue::String(value);
                     let change = KeyChange::Set { value, expires_at };
                     self.planner.on_change(start, end, key, change);
                 }

@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use brickyard_bench::Target;
 use brickyard_client::{Client, Error, Options, Pending, Table, Value};
 use brickyard_import::{KeyChange, KeyPlace, PlannedAction};
+use brickyard_rdb::{RdbValue, dump_hash};
 use std::{
     collections::{BTreeMap, VecDeque},
     time::{Duration, Instant},
@@ -127,13 +128,30 @@ impl Sink {
         let key = &place.key[..];
         Ok(match change {
             KeyChange::Set {
-                value,
+                value: RdbValue::String(value),
                 expires_at: None,
             } => table.command(&[b"SET", key, value]),
             KeyChange::Set {
-                value,
+                value: RdbValue::String(value),
                 expires_at: Some(at),
             } => table.command(&[b"SET", key, value, b"PXAT", at.to_string().as_bytes()]),
+            KeyChange::Set {
+                value: RdbValue::Hash(fields),
+                expires_at,
+            } => {
+                let fields = fields.iter();
+                let fields = fields.map(|it| (&it.name[..], &it.value[..], it.expires_at));
+                let payload = dump_hash(fields);
+                let at = expires_at.unwrap_or(0).to_string();
+                table.command(&[
+                    b"RESTORE",
+                    key,
+                    at.as_bytes(),
+                    &payload,
+                    b"ABSTTL",
+                    b"REPLACE",
+                ])
+            }
             KeyChange::Delete => table.command(&[b"DEL", key]),
             KeyChange::ExpireAt(at) => {
                 table.command(&[b"PEXPIREAT", key, at.to_string().as_bytes()])
@@ -204,7 +222,7 @@ fn can_repeat(action: &PlannedAction) -> bool {
 fn bytes_of(action: &PlannedAction) -> usize {
     match action {
         PlannedAction::Change(KeyPlace { key, .. }, KeyChange::Set { value, .. }) => {
-            key.len() + value.len()
+            key.len() + value.bytes()
         }
         PlannedAction::Change(KeyPlace { key, .. }, KeyChange::Execute(words)) => {
             key.len() + words.iter().map(Vec::len).sum::<usize>()
@@ -218,7 +236,7 @@ fn describe(action: &PlannedAction) -> String {
     match action {
         PlannedAction::Change(place, change) => {
             let verb = match change {
-                KeyChange::Set { value, .. } => format!("a value of {} bytes", value.len()),
+                KeyChange::Set { value, .. } => format!("a value of {} bytes", value.bytes()),
                 KeyChange::Delete => "a removal".to_owned(),
                 KeyChange::ExpireAt(_) => "a time of expiry".to_owned(),
                 KeyChange::Persist => "the end of an expiry".to_owned(),

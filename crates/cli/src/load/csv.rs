@@ -92,6 +92,7 @@ impl<R: Read> Rows<R> {
             value,
             expiry: None,
             line,
+            is_payload: false,
         }
         .checked()
     }

@@ -2,7 +2,8 @@
 //! `brickyard load` reads it back.
 //!
 //! Format, one object a line: `key` or, where the bytes are not UTF-8, `key_base64`; in the same
-//! way `value` or `value_base64`; `ttl_ms` if the key had a time to live when it was dumped.
+//! way `value` or `value_base64`, or of what is no string `payload_base64`, as DUMP has it; `ttl_ms` if the key had a time
+//! to live when it was dumped.
 //!
 //! Invariant: what is read back is what was written, for every sequence of bytes.
 
@@ -30,6 +31,8 @@ pub(crate) struct DumpLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     value_base64: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    payload_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
 }
 
@@ -42,7 +45,20 @@ impl DumpLine {
             key_base64,
             value,
             value_base64,
+            payload_base64: None,
             ttl_ms,
+        }
+    }
+
+    /// A line of a value that is no string.
+    pub(crate) fn of_payload(key: &[u8], payload: &[u8], ttl_ms: Option<u64>) -> Self {
+        let (key, key_base64) = text_or_base64(key);
+        Self {
+            key,
+            key_base64,
+            payload_base64: Some(STANDARD.encode(payload)),
+            ttl_ms,
+            ..Self::default()
         }
     }
 
@@ -53,7 +69,14 @@ impl DumpLine {
 
     fn into_record(self, line: u64) -> Result<Record, Trouble> {
         let key = bytes("key", self.key, self.key_base64);
-        let value = bytes("value", self.value, self.value_base64);
+        let is_payload = self.payload_base64.is_some();
+        let value = match self.payload_base64 {
+            Some(_) if self.value.is_some() || self.value_base64.is_some() => {
+                Err("both a value and 'payload_base64' are given".to_owned())
+            }
+            Some(payload) => bytes("payload", None, Some(payload)),
+            None => bytes("value", self.value, self.value_base64),
+        };
         match (key, value, self.ttl_ms) {
             (Err(reason), ..) | (_, Err(reason), _) => Err(Trouble::bad_line(line, reason)),
             (_, _, Some(0)) => Err(Trouble::bad_line(
@@ -63,6 +86,7 @@ impl DumpLine {
             (Ok(key), Ok(value), ttl_ms) => Record {
                 key,
                 value,
+                is_payload,
                 expiry: ttl_ms.map(Expiry::In),
                 line,
             }

@@ -50,6 +50,7 @@ impl<R: BufRead> Iterator for JsonLines<R> {
                     value,
                     expiry: None,
                     line: number,
+                    is_payload: false,
                 }
                 .checked(),
             );

@@ -8,6 +8,8 @@ use std::io;
 pub(crate) struct Record {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
+    /// It is the payload of a value that is no string, as DUMP has it.
+    pub(crate) is_payload: bool,
     /// When it is gone; `None` means never.
     pub(crate) expiry: Option<Expiry>,
     /// The line on which it starts, from 1.

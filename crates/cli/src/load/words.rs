@@ -35,6 +35,7 @@ impl<R: BufRead> Iterator for Words<R> {
                 value: line.number.to_string().into_bytes(),
                 expiry: None,
                 line: line.number,
+                is_payload: false,
             };
             return Some(record.checked());
         }

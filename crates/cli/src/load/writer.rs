@@ -334,6 +334,7 @@ impl Worker {
             Expiry::At(ms) => ("PXAT", ms.to_string()),
         });
         let reply = match expiry {
+            _ if record.is_payload => self.restore(&record),
             None => {
                 let words: [&[u8]; 3] = [b"SET", &record.key, &record.value];
                 self.table.command(&words)
@@ -349,6 +350,27 @@ impl Worker {
             since,
             reply,
         });
+    }
+
+    /// Stores what is no string.
+    fn restore(&self, record: &Record) -> Pending<Value> {
+        let (ms, is_absolute) = match record.expiry {
+            None => (0, false),
+            Some(Expiry::In(ms)) => (ms, false),
+            Some(Expiry::At(ms)) => (ms, true),
+        };
+        let ms = ms.to_string();
+        let mut words = vec![
+            b"RESTORE",
+            &record.key[..],
+            ms.as_bytes(),
+            &record.value,
+            b"REPLACE",
+        ];
+        if is_absolute {
+            words.push(b"ABSTTL");
+        }
+        self.table.command(&words)
     }
 
     /// Waits for the reply to the oldest record under way.

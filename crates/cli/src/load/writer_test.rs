@@ -89,6 +89,7 @@ fn record(key: &str, value: &str, line: u64) -> Record {
         value: value.into(),
         expiry: None,
         line,
+        is_payload: false,
     }
 }
 

@@ -170,7 +170,10 @@ pub fn first_expiry(value: &[u8]) -> Option<UnixMillis> {
 }
 
 /// When the key of a hash expires by itself; `expires_at` is its record's.
-pub(crate) fn key_expiry(
+///
+/// # Errors
+/// The value is no hash.
+pub fn key_expiry(
     value: &[u8],
     expires_at: Option<UnixMillis>,
 ) -> Result<Option<UnixMillis>, ErrorReply> {

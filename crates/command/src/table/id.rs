@@ -485,6 +485,10 @@ pub enum CommandId {
     Httl,
     /// `HVALS`
     Hvals,
+    /// `DUMP`
+    Dump,
+    /// `RESTORE`
+    Restore,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

@@ -37,6 +37,15 @@ pub(super) const COMMANDS: &[Spec] = &[
         .tips(&["request_policy:multi_shard", "response_policy:agg_sum"])
         .docs("Removes keys.", "1.0.0", "O(N) for N keys")
         .arguments(&[Argument::key("key", 0).multiple()]),
+    command(CommandId::Dump, "dump", 2, flag::READONLY)
+        .keys(&[KeySpec::one(1, key_flag::RO | key_flag::ACCESS)])
+        .tips(&["nondeterministic_output"])
+        .docs(
+            "Returns the value of a key in a form that RESTORE takes.",
+            "2.6.0",
+            "O(N) for N bytes",
+        )
+        .arguments(&[Argument::key("key", 0)]),
     command(CommandId::Exists, "exists", -2, flag::READONLY | flag::FAST)
         .keys(&[KeySpec::range(1, -1, 1, key_flag::RO)])
         .tips(&["request_policy:multi_shard", "response_policy:agg_sum"])
@@ -245,6 +254,28 @@ pub(super) const COMMANDS: &[Spec] = &[
             Argument::integer("count").token("COUNT").optional(),
             Argument::string("type").token("TYPE").optional(),
         ]),
+    command(
+        CommandId::Restore,
+        "restore",
+        -4,
+        flag::WRITE | flag::DENYOOM,
+    )
+    .keys(&[KeySpec::one(1, key_flag::OW | key_flag::UPDATE)])
+    .categories(category::DANGEROUS)
+    .docs(
+        "Makes a key of what DUMP has returned.",
+        "2.6.0",
+        "O(N) for N bytes",
+    )
+    .arguments(&[
+        Argument::key("key", 0),
+        Argument::integer("ttl"),
+        Argument::string("serialized-value"),
+        Argument::word("replace", "REPLACE").optional(),
+        Argument::word("absttl", "ABSTTL").optional(),
+        Argument::integer("seconds").token("IDLETIME").optional(),
+        Argument::integer("frequency").token("FREQ").optional(),
+    ]),
     command(CommandId::Touch, "touch", -2, flag::READONLY | flag::FAST)
         .keys(&[KeySpec::range(1, -1, 1, key_flag::RO)])
         .tips(&["request_policy:multi_shard", "response_policy:agg_sum"])

@@ -1,6 +1,6 @@
 //! Snapshots: every form of length, every type, every damage; and what a real server writes.
 
-use super::{Item, RdbError, RdbReader, RdbString, crc64};
+use super::{Item, RdbError, RdbField, RdbReader, RdbRecord, RdbValue, crc64};
 use std::{
     collections::BTreeMap,
     io::{Read, Write},
@@ -30,10 +30,10 @@ fn read(bytes: &[u8]) -> Result<Vec<Item>, RdbError> {
 }
 
 fn record(key: &[u8], value: &[u8]) -> Item {
-    Item::Record(RdbString {
+    Item::Record(RdbRecord {
         database: 0,
         key: key.to_vec(),
-        value: value.to_vec(),
+        value: RdbValue::String(value.to_vec()),
         expires_at: None,
     })
 }
@@ -80,10 +80,10 @@ fn expiry_and_database_are_those_before_the_key() {
         (b"m", b"x", None),
     ];
     let expected = expected.map(|(key, value, expires_at)| {
-        Item::Record(RdbString {
+        Item::Record(RdbRecord {
             database: 3,
             key: key.to_vec(),
-            value: value.to_vec(),
+            value: RdbValue::String(value.to_vec()),
             expires_at,
         })
     });
@@ -121,14 +121,8 @@ fn other_types_are_passed_over_and_named() {
         (3, vec![2, 1, b'a', 253, 1, b'b', 1, b'1'], "sorted set"),
         (5, [&[1, 1, b'a'][..], &[0; 8]].concat(), "sorted set"),
         (17, vec![1, b'a'], "sorted set"),
-        (4, vec![1, 1, b'a', 1, b'b'], "hash"),
-        (16, vec![1, b'a'], "hash"),
-        (
-            24,
-            [&[0; 8][..], &[1, 5, 1, b'a', 1, b'b']].concat(),
-            "hash",
-        ),
-        (25, [&[0; 8][..], &[1, b'a']].concat(), "hash"),
+        // A zipmap, of Redis before 2.6.
+        (9, vec![1, b'a'], "hash"),
         (15, [&[0][..], &stream_end, &[0]].concat(), "stream"),
         (21, stream, "stream"),
         (
@@ -146,10 +140,49 @@ fn other_types_are_passed_over_and_named() {
         };
         assert_eq!(items, [other, record(b"s", b"v")], "type {kind}");
     }
-    // The same number is another shape to Valkey.
-    let fields = [&[1, 1, b'a', 1, b'b'][..], &[0; 8]].concat();
-    let items = read(&snapshot("VALKEY080", &value(22, &fields))).unwrap();
-    assert_eq!(items[1], record(b"s", b"v"));
+}
+
+#[test]
+fn hashes_of_every_shape_are_read() {
+    let pair = |expires_at| RdbField {
+        name: b"a".to_vec(),
+        value: b"b".to_vec(),
+        expires_at,
+    };
+    let timed = [&7_u64.to_le_bytes()[..], &[1, 5, 1, b'a', 1, b'b']].concat();
+    let behind = [&[1, 1, b'a', 1, b'b'][..], &9_u64.to_le_bytes()].concat();
+    let for_ever = [&[1, 1, b'a', 1, b'b'][..], &[0xff; 8]].concat();
+    let cases = [
+        ("REDIS0012", 4, vec![1, 1, b'a', 1, b'b'], None),
+        ("REDIS0012", 24, timed, Some(11)),
+        ("REDIS0012", 22, vec![1, 5, 1, b'a', 1, b'b'], Some(5)),
+        // The same number is another shape to Valkey.
+        ("VALKEY080", 22, behind, Some(9)),
+        ("VALKEY080", 22, for_ever, None),
+    ];
+    for (magic, kind, body, expires_at) in cases {
+        let items = read(&snapshot(magic, &value(kind, &body))).unwrap();
+        let hash = Item::Record(RdbRecord {
+            database: 0,
+            key: b"k".to_vec(),
+            value: RdbValue::Hash(vec![pair(expires_at)]),
+            expires_at: None,
+        });
+        assert_eq!(items, [hash, record(b"s", b"v")], "type {kind}");
+    }
+}
+
+#[test]
+fn a_hash_that_is_too_long_is_told_and_passed_over() {
+    let long = vec![b'x'; 40 << 20];
+    let text = [&[0x80][..], &(long.len() as u32).to_be_bytes(), &long].concat();
+    let body = [&[2, 1, b'a'][..], &text, &[1, b'b'], &text].concat();
+    let items = read(&snapshot("REDIS0012", &value(4, &body))).unwrap();
+    let too_long = Item::TooLong {
+        database: 0,
+        bytes: (80 << 20) + 2,
+    };
+    assert_eq!(items, [too_long, record(b"s", b"v")]);
 }
 
 #[test]
@@ -274,8 +307,12 @@ impl Server {
     }
 
     fn call(&mut self, words: &[&[u8]]) {
-        let mut request = Vec::new();
-        brickyard_wire::encode_request(&mut request, words);
+        let mut request = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            request.extend(format!("${}\r\n", word.len()).bytes());
+            request.extend_from_slice(word);
+            request.extend_from_slice(b"\r\n");
+        }
         self.socket.write_all(&request).unwrap();
         let mut reply = [0; 512];
         let count = self.socket.read(&mut reply).unwrap();
@@ -306,7 +343,7 @@ fn snapshots_of_a_real_server_are_read() {
         let Some(mut server) = Server::start(program, folder.path()) else {
             continue;
         };
-        let mut expected = BTreeMap::new();
+        let mut expected: BTreeMap<Vec<u8>, (RdbValue, Option<u64>)> = BTreeMap::new();
         let texts = [
             b"".to_vec(),
             b"7".to_vec(),
@@ -319,10 +356,25 @@ fn snapshots_of_a_real_server_are_read() {
         for (number, text) in texts.iter().enumerate() {
             let key = format!("string:{number}").into_bytes();
             server.call(&[b"SET", &key, text]);
-            expected.insert(key, (text.clone(), None));
+            expected.insert(key, (RdbValue::String(text.clone()), None));
         }
         server.line("SET timed v PXAT 4102444800123");
-        expected.insert(b"timed".to_vec(), (b"v".to_vec(), Some(4_102_444_800_123)));
+        let timed = RdbValue::String(b"v".to_vec());
+        expected.insert(b"timed".to_vec(), (timed, Some(4_102_444_800_123)));
+        let fields = |names: &mut dyn Iterator<Item = String>| {
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            let field = |name: String| RdbField {
+                name: name.into_bytes(),
+                value: b"v".to_vec(),
+                expires_at: None,
+            };
+            RdbValue::Hash(names.into_iter().map(field).collect())
+        };
+        let one = fields(&mut std::iter::once("f".to_owned()));
+        expected.insert(b"hash".to_vec(), (one, None));
+        let many = fields(&mut (0..600).map(|number| format!("element:{number}")));
+        expected.insert(b"long-hash".to_vec(), (many, None));
         for line in [
             "RPUSH list a b 7",
             "SADD ints 1 2 3",
@@ -359,7 +411,11 @@ fn snapshots_of_a_real_server_are_read() {
         let mut elsewhere = 0;
         for item in items {
             match item {
-                Item::Record(it) if it.database == 0 => {
+                Item::Record(mut it) if it.database == 0 => {
+                    // A hash table has no order.
+                    if let RdbValue::Hash(fields) = &mut it.value {
+                        fields.sort_by(|one, other| one.name.cmp(&other.name));
+                    }
                     found.insert(it.key, (it.value, it.expires_at));
                 }
                 Item::Record(it) => elsewhere += it.database,
@@ -370,13 +426,7 @@ fn snapshots_of_a_real_server_are_read() {
         assert!(found.remove(&b"string:hll"[..]).is_some());
         assert_eq!(found, expected, "{program}");
         assert_eq!(elsewhere, 2);
-        let counts = [
-            ("hash", 2),
-            ("list", 2),
-            ("set", 3),
-            ("sorted set", 2),
-            ("stream", 1),
-        ];
+        let counts = [("list", 2), ("set", 3), ("sorted set", 2), ("stream", 1)];
         assert_eq!(others, BTreeMap::from(counts), "{program}");
     }
 }

@@ -1,7 +1,7 @@
-//! A snapshot's records, one at a time (RDB, versions 1 to 12, and Valkey's 80).
+//! Redis's serialization: a snapshot's records, one at a time (RDB, versions 1 to 12, and Valkey's 80), and single values.
 //!
-//! In:  the bytes of a snapshot, from a file or a replication stream. Out: [`Item`]s: strings with their expiry; of every
-//!      other type the name alone.
+//! In:  the bytes of a snapshot, from a file or a replication stream; payloads. Out: [`Item`]s: strings and hashes with their
+//!      expiry, of every other type the name alone; values ([`restore`]), and payloads of them ([`dump_string`], [`dump_hash`]).
 //!
 //! Invariants:
 //! - At most one value is in memory, and no more of it than has arrived.
@@ -13,11 +13,18 @@
 mod crc64;
 mod input;
 mod lzf;
+mod pack;
+mod payload;
 mod skip;
+mod value;
+
+pub use payload::{PayloadError, dump_hash, dump_string, restore};
+pub use value::{FieldRef, RdbField, RdbValue};
 
 use brickyard_types::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use input::{Input, Text};
 use std::io::Read;
+use value::Taken;
 
 /// Newest version of Redis's numbering that is read.
 const VERSION_MAX: u32 = 12;
@@ -65,8 +72,8 @@ pub enum RdbError {
 /// One piece of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A string.
-    Record(RdbString),
+    /// A key with a value of a type that there is here.
+    Record(RdbRecord),
     /// A key with a value of another type.
     Other {
         /// The database that it is in.
@@ -74,7 +81,7 @@ pub enum Item {
         /// The type's name.
         kind: &'static str,
     },
-    /// A string whose key or value is longer than a table takes.
+    /// A key that is, or whose value is, longer than a table takes.
     TooLong {
         /// The database that it is in.
         database: u32,
@@ -92,15 +99,15 @@ pub enum Item {
     End,
 }
 
-/// One string of a snapshot.
+/// One key of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RdbString {
+pub struct RdbRecord {
     /// The database that it is in.
     pub database: u32,
     /// Its key.
     pub key: Vec<u8>,
     /// Its value.
-    pub value: Vec<u8>,
+    pub value: RdbValue,
     /// When it is gone, in milliseconds since 1970; `None` means never.
     pub expires_at: Option<u64>,
 }
@@ -241,22 +248,22 @@ impl<R: Read> RdbReader<R> {
             what: format!("the type {kind}"),
         })?;
         let key = self.input.text(KEY_BYTES_MAX)?;
-        if kind != skip::STRING {
+        if !value::is_read(kind, self.is_valkey) {
             self.input.skip_value(kind, self.is_valkey)?;
             return Ok(Item::Other {
                 database,
                 kind: name,
             });
         }
-        let value = self.input.text(VALUE_BYTES_MAX)?;
+        let value = value::read(&mut self.input, kind, self.is_valkey, VALUE_BYTES_MAX)?;
         Ok(match (key, value) {
-            (Text::Whole(key), Text::Whole(value)) => Item::Record(RdbString {
+            (Text::Whole(key), Taken::Whole(value)) => Item::Record(RdbRecord {
                 database,
                 key,
                 value,
                 expires_at,
             }),
-            (Text::TooLong(bytes), _) | (_, Text::TooLong(bytes)) => {
+            (Text::TooLong(bytes), _) | (_, Taken::TooLong(bytes)) => {
                 Item::TooLong { database, bytes }
             }
         })

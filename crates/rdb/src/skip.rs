@@ -1,11 +1,9 @@
-//! Values that are no strings: each is passed over by its shape.
+//! Values that are not read: each is passed over by its shape.
 //!
 //! In:  the number of a type. Out: its name; the input behind such a value.
 
-use super::{RdbError, input::Input};
+use super::{RdbError, input::Input, value::STRING};
 use std::io::Read;
-
-pub(super) const STRING: u8 = 0;
 
 /// What a value of a type is made of.
 #[derive(Clone, Copy)]
