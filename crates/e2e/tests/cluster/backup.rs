@@ -45,6 +45,12 @@ fn a_backup_under_writes_is_restored_into_another_cluster() {
     cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
     cluster.wait_until_whole("t", 2);
     fill(&cluster, "k", RECORDS, "first");
+    let mut client = cluster.table(0, "t").unwrap();
+    for number in 0..20 {
+        client.must(&["HMSET", &format!("h{number}"), "a", "1", "b", "2"]);
+        client.line(&format!("HPEXPIREAT h{number} 4102444800123 FIELDS 1 b"));
+    }
+    client.line("PEXPIREAT h0 4102444800999");
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().to_str().unwrap();
 
@@ -102,6 +108,13 @@ fn a_backup_under_writes_is_restored_into_another_cluster() {
         client.call(&["GET", &format!("k{number}")]).to_string()
     };
     assert!(value(0, &mut restored).contains("second 0"));
+    let field = restored.line("HGET h19 b");
+    assert_eq!(field.text(), "2");
+    let times = restored.line("HPEXPIRETIME h19 FIELDS 2 a b").to_string();
+    assert_eq!(times, "[:-1, :4102444800123]");
+    let at = restored.line("PEXPIRETIME h0").as_integer();
+    assert_eq!(at, Some(4_102_444_800_999));
+    assert_eq!(restored.line("PEXPIRETIME h1").as_integer(), Some(-1));
     assert!(value(BATCH + 200, &mut restored).contains("first"));
     let gone = restored.call(&["EXISTS", &format!("k{BATCH}")]);
     assert_eq!(gone, Value::Integer(0));

@@ -48,6 +48,8 @@ fn moves_in_from(program: &str) {
     origin.fill(KEYS);
     let mut people = origin.connect();
     assert_eq!(people.call(&["RPUSH", "list", "a"]).as_integer(), Some(1));
+    people.must(&["HMSET", "hash", "f", "v", "n", "1"]);
+    people.must(&["HMSET", "large", "f", &"x".repeat(1000)]);
     let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
     cluster.create_table("t", &["REPLICAS", "2", "PARTITIONS", "16"]);
     cluster.wait_until_whole("t", 2);
@@ -66,6 +68,9 @@ fn moves_in_from(program: &str) {
         (writers.acknowledged() > before + 500).then_some(())
     });
     people.must(&["SET", "late", "value"]);
+    people.must(&["HMSET", "late-hash", "g", "w"]);
+    assert_eq!(people.line("HINCRBY hash n 5").as_integer(), Some(6));
+    assert_eq!(people.line("HDEL hash f").as_integer(), Some(1));
 
     let more = [
         "--handover-when-caught-up",
@@ -88,6 +93,9 @@ fn moves_in_from(program: &str) {
     let (missing, example) = told.missing(&mut client);
     assert_eq!(missing, 0, "{example:?}");
     assert_eq!(client.call(&["GET", "late"]).text(), "value");
+    assert_eq!(client.line("HGET late-hash g").text(), "w");
+    assert_eq!(client.line("HGETALL hash"), people.line("HGETALL hash"));
+    assert_eq!(client.line("HSTRLEN large f").as_integer(), Some(1000));
     let source = people.call(&["DBSIZE"]).as_integer().unwrap();
     assert_eq!(keys(&mut client), source - 1, "all but the list");
 

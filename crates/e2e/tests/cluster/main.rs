@@ -14,6 +14,7 @@ mod forming;
 mod full_disk;
 mod gateway;
 mod grow;
+mod hashes;
 mod heal;
 mod hot;
 mod idle;

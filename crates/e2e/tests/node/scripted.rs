@@ -268,8 +268,8 @@ fn commands_of_other_types_are_unknown() {
             "ERR unknown command 'LPUSH', with args beginning with: 'k' 'v' ",
         ),
         (
-            "hset k f v",
-            "ERR unknown command 'hset', with args beginning with: 'k' 'f' 'v' ",
+            "sadd k f v",
+            "ERR unknown command 'sadd', with args beginning with: 'k' 'f' 'v' ",
         ),
         (
             "FCALL f 0",

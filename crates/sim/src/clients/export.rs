@@ -9,6 +9,7 @@ use crate::habits::Kind;
 use crate::reply::Reply;
 use crate::world::World;
 use brickyard_history::{Action, Bytes, NOBODY, Operation, Outcome};
+use brickyard_rdb::RdbValue;
 use brickyard_types::PartitionId;
 use std::collections::BTreeMap;
 
@@ -67,8 +68,20 @@ pub(super) fn answer_export(
     let mut values: BTreeMap<&[u8], Bytes> = BTreeMap::new();
     for row in rows {
         let Reply::List(columns) = row else { continue };
-        if let [Reply::Bulk(key), _, _, Reply::Bulk(value)] = &columns[..] {
-            values.insert(key, value[..].into());
+        match &columns[..] {
+            [Reply::Bulk(key), _, _, Reply::Bulk(value)] => {
+                values.insert(key, value[..].into());
+            }
+            // Of a hash, whose one field counts.
+            [Reply::Bulk(key), _, _, Reply::Bulk(payload), _] => {
+                let Ok(RdbValue::Hash(fields)) = brickyard_rdb::restore(payload) else {
+                    return world.object(format!("an export has no hash for {key:?}"));
+                };
+                if let Some(field) = fields.into_iter().next() {
+                    values.insert(key, field.value.into());
+                }
+            }
+            _ => {}
         }
     }
     world.count("exports");

@@ -45,6 +45,8 @@ pub(super) fn outcome(action: &Action, reply: &Reply) -> Outcome {
         (Action::Get, Reply::Bulk(value)) => Outcome::Value(Some(value.clone().into())),
         (Action::Get, Reply::Nil) => Outcome::Value(None),
         (Action::Set(_) | Action::Clear, Reply::Simple(_)) => Outcome::Done,
+        // Of a field.
+        (Action::Set(_), Reply::Number(1)) => Outcome::Done,
         (Action::CompareAndSet { .. }, Reply::Simple(_)) => Outcome::Did(true),
         (Action::CompareAndSet { .. }, Reply::Nil) => Outcome::Did(false),
         (Action::Delete, Reply::Number(count)) => Outcome::Did(*count > 0),

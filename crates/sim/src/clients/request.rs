@@ -91,10 +91,11 @@ fn ask_one(world: &mut World, at: usize, kind: Kind, number: u64, is_read: bool)
     let key = key(&world.clients.tables[client.table], kind, number);
     let dice = client.random.below(12);
     let lives = client.random.between(shortest, longest);
-    let (action, words) = if is_read {
-        (Action::Get, vec![b"GET".as_slice().into(), key.clone()])
-    } else {
-        write(world, &key, kind, dice, lives)
+    let (action, words) = match (is_read, is_in_hash(kind, number)) {
+        (true, false) => (Action::Get, vec![b"GET".as_slice().into(), key.clone()]),
+        (true, true) => (Action::Get, words(&[b"HGET", &key, FIELD])),
+        (false, false) => write(world, &key, kind, dice, lives),
+        (false, true) => write_field(world, &key, kind, dice, lives),
     };
     let operation = note(world, at, key, action);
     if world.clients.all[at].is_library() {
@@ -294,6 +295,49 @@ fn read_keys(world: &mut World, at: usize, keys: [Bytes; 2], is_pair: bool) -> b
     true
 }
 
+/// The field that counts of a key that is a hash.
+const FIELD: &[u8] = b"f";
+
+/// Whether a key's value is a field's: every second one's of those that are asked for one at a time.
+pub(super) const fn is_in_hash(kind: Kind, number: u64) -> bool {
+    number % 2 == 1 && matches!(kind, Kind::Number | Kind::Passing)
+}
+
+fn words(words: &[&[u8]]) -> Vec<Bytes> {
+    words.iter().map(|it| Bytes::from(*it)).collect()
+}
+
+/// As [`write`], of a field of a hash. Beside it there may be another one, which the key is for when this is gone.
+fn write_field(
+    world: &mut World,
+    key: &Bytes,
+    kind: Kind,
+    dice: u64,
+    lives: u64,
+) -> (Action, Vec<Bytes>) {
+    if dice < world.clients.habits.deletes {
+        let removes_all = lives.is_multiple_of(2);
+        let request = match removes_all {
+            true => words(&[b"DEL", key]),
+            false => words(&[b"HDEL", key, FIELD]),
+        };
+        return (Action::Delete, request);
+    }
+    if kind == Kind::Number {
+        return (Action::Increment(1), words(&[b"HINCRBY", key, FIELD, b"1"]));
+    }
+    let value = world.clients.value();
+    let text = lives.to_string();
+    note_passing(world, key, &value, lives);
+    let times: [&[u8]; 4] = [b"HSETEX", key, b"PX", text.as_bytes()];
+    let pairs: &[&[u8]] = match dice.is_multiple_of(2) {
+        true => &[b"FIELDS", b"1", FIELD, &value],
+        false => &[b"FIELDS", b"2", b"beside", b"it", FIELD, &value],
+    };
+    let request = words(&[&times[..], pairs].concat());
+    (Action::Set(value), request)
+}
+
 fn write(
     world: &mut World,
     key: &Bytes,
@@ -301,7 +345,6 @@ fn write(
     dice: u64,
     lives: u64,
 ) -> (Action, Vec<Bytes>) {
-    let words = |words: &[&[u8]]| words.iter().map(|it| Bytes::from(*it)).collect();
     if dice < world.clients.habits.deletes && kind != Kind::Steady {
         return (Action::Delete, words(&[b"DEL", key]));
     }
