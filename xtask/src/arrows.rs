@@ -94,7 +94,7 @@ const ROOMS: &[Room] = &[
         Uses::Only(&["types", "wire", "routing", "tls", "client"]),
     ),
     outer("backup", Uses::Only(&["types"])),
-    outer("import", Uses::Only(&["types", "wire", "command"])),
+    outer("import", Uses::Only(&["types", "wire", "rdb", "command"])),
     outer("torture", Uses::Only(&["client", "history"])),
     outer("cli", Uses::AllBefore),
     // Drives the finished program from outside, as its users do.

@@ -38,7 +38,7 @@ use draft::Draft;
 use fields::{Field, Fields};
 
 /// A hash as it is to be stored: its bytes, and when its record is gone.
-pub type Stored = (Vec<u8>, Option<UnixMillis>);
+pub type HashRecord = (Vec<u8>, Option<UnixMillis>);
 
 /// The hash without the fields whose time is over at `now`; `None` if that leaves nothing.
 ///
@@ -48,7 +48,7 @@ pub fn without_due(
     value: &[u8],
     expires_at: Option<UnixMillis>,
     now: UnixMillis,
-) -> Result<Option<Stored>, ErrorReply> {
+) -> Result<Option<HashRecord>, ErrorReply> {
     Ok(Draft::of(Fields::read(value, expires_at)?, now).stored())
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn restored<'a>(
     fields: impl ExactSizeIterator<Item = FieldRef<'a>>,
     expires_at: Option<UnixMillis>,
     now: UnixMillis,
-) -> Result<Option<Stored>, ErrorReply> {
+) -> Result<Option<HashRecord>, ErrorReply> {
     const BAD: ErrorReply = ErrorReply::constant("ERR Bad data format");
     if fields.len() == 0 {
         return Err(BAD);
@@ -106,7 +106,7 @@ pub(crate) fn with_key_expiry(
     value: &[u8],
     before: Option<UnixMillis>,
     expires_at: Option<UnixMillis>,
-) -> Result<Stored, ErrorReply> {
+) -> Result<HashRecord, ErrorReply> {
     let mut draft = Draft::of(Fields::read(value, before)?, UnixMillis(0));
     draft.key_expires_at = expires_at;
     draft.stored().ok_or(fields::DAMAGED)

@@ -4,7 +4,8 @@
 //!
 //! Invariant: a string takes memory as its bytes arrive, and none past the bound that the caller gives.
 
-use super::{RdbError, crc64, lzf};
+use super::error::RdbError;
+use super::{crc64, lzf};
 use std::io::{ErrorKind, Read};
 
 /// Bytes that are read at a time.

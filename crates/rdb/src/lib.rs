@@ -11,13 +11,16 @@
 //! Source: `rdb.h` and `rdb.c` name the opcodes and types; written anew from the files that servers make.
 
 mod crc64;
+mod error;
 mod input;
 mod lzf;
 mod pack;
 mod payload;
 mod skip;
 mod value;
+mod version;
 
+pub use error::RdbError;
 pub use payload::{PayloadError, dump_hash, dump_string, restore};
 pub use value::{FieldRef, RdbField, RdbValue};
 
@@ -25,49 +28,10 @@ use brickyard_types::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use input::{Input, Text};
 use std::io::Read;
 use value::Taken;
-
-/// Newest version of Redis's numbering that is read.
-const VERSION_MAX: u32 = 12;
-/// Valkey counts on from here under a name of its own.
-const VALKEY_VERSIONS: std::ops::RangeInclusive<u32> = 80..=80;
+use version::{VALKEY_VERSIONS, VERSION_MAX};
 
 /// Longest name or value beside the records that is looked at.
 const AUX_BYTES_MAX: usize = 64 * 1024;
-
-/// Why a snapshot is not read any further.
-#[derive(Debug, thiserror::Error)]
-pub enum RdbError {
-    /// The bytes could not be had.
-    #[error("cannot read the snapshot at byte {offset}: {source}")]
-    Io {
-        /// Where in the snapshot.
-        offset: u64,
-        /// What happened.
-        source: std::io::Error,
-    },
-    /// It ends before its end mark.
-    #[error("the snapshot ends at byte {offset}, before its end mark; copy it anew")]
-    Cut {
-        /// Where it ends.
-        offset: u64,
-    },
-    /// The bytes make no sense.
-    #[error("the snapshot is damaged at byte {offset}: {what}")]
-    Damaged {
-        /// Where in the snapshot.
-        offset: u64,
-        /// What stands there.
-        what: String,
-    },
-    /// It is of a version, or has a type, that is not known here.
-    #[error("the snapshot has at byte {offset} {what}, which this program does not know")]
-    Unknown {
-        /// Where in the snapshot.
-        offset: u64,
-        /// What stands there.
-        what: String,
-    },
-}
 
 /// One piece of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]

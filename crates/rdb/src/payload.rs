@@ -6,9 +6,10 @@
 //! type u8 | the value as in a snapshot | version u16 | CRC-64 of all before it
 //! ```
 
+use super::crc64;
 use super::input::Input;
 use super::value::{self, FieldRef, RdbValue, Taken};
-use super::{VALKEY_VERSIONS, VERSION_MAX, crc64};
+use super::version::{VALKEY_VERSIONS, VERSION_MAX};
 use brickyard_types::limits::VALUE_BYTES_MAX;
 
 /// Bytes of the version and the checksum.

@@ -2,7 +2,7 @@
 //!
 //! In:  the number of a type. Out: its name; the input behind such a value.
 
-use super::{RdbError, input::Input, value::STRING};
+use super::{error::RdbError, input::Input, value::STRING};
 use std::io::Read;
 
 /// What a value of a type is made of.

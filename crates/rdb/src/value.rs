@@ -2,8 +2,9 @@
 //!
 //! In:  the number of a type, and bytes. Out: [`RdbValue`], and its bytes again.
 
+use super::error::RdbError;
 use super::input::{Input, Text};
-use super::{RdbError, pack};
+use super::pack;
 use std::io::Read;
 
 /// A value of a snapshot.

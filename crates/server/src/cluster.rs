@@ -59,9 +59,7 @@ pub(crate) struct Setup {
     pub(crate) listener: Option<TcpListener>,
     /// What connections between nodes go by.
     pub(crate) tls: Current<NodeSide>,
-    /// Where nodes of a cluster may be found.
-    pub(crate) seeds: Vec<HostPort>,
-    pub(crate) expect: u32,
+    pub(crate) joining: Joining,
     /// What a cluster is founded with.
     pub(crate) attributes: TableAttributes,
     pub(crate) timing: Timing,
@@ -76,6 +74,15 @@ pub(crate) struct Setup {
     pub(crate) lowest_level: Arc<LowestLevel>,
     /// How the node stands.
     pub(crate) view: tokio::sync::watch::Sender<view::ClusterView>,
+}
+
+/// Which cluster a node joins.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    /// Where nodes of it may be found.
+    pub(crate) seeds: Vec<HostPort>,
+    /// How many nodes found it.
+    pub(crate) expect: u32,
 }
 
 /// When partitions are hot, and what they get then.

@@ -22,7 +22,7 @@ pub use error::{AddressUse, StartError};
 
 use crate::addresses::ListenAddresses;
 use crate::cluster::view::{ClusterView, MembershipState};
-use crate::cluster::{self, Hot, Timing};
+use crate::cluster::{self, Hot, Joining, Timing};
 use crate::config::Config;
 use crate::console;
 use crate::control::{self, Control, Notices, Signals, Stopper, Tokens};
@@ -98,8 +98,10 @@ impl RunningNode {
                 registration,
                 listener: listen(ports.peer, AddressUse::Peer, addresses.peer)?,
                 tls: certificates.peers,
-                seeds: config.join.0.iter().map(|it| config.peer_of(it)).collect(),
-                expect: config.expect,
+                joining: Joining {
+                    seeds: config.join.0.iter().map(|it| config.peer_of(it)).collect(),
+                    expect: config.expect,
+                },
                 attributes: data::default_attributes(config),
                 timing: Timing {
                     lease: config.lease,

@@ -4,7 +4,7 @@
 //!
 //! Invariant: finding a field costs the same however many there are, once a command has more than a few to find.
 
-use super::Stored;
+use super::HashRecord;
 use super::fields::{Field, Fields, write};
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::{Keyspace, NewValue};
@@ -106,7 +106,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The value to store, and its record's expiry; `None` if no field is left.
-    pub(super) fn stored(&self) -> Option<Stored> {
+    pub(super) fn stored(&self) -> Option<HashRecord> {
         if self.len == 0 {
             return None;
         }
@@ -122,7 +122,7 @@ impl<'a> Draft<'a> {
 
     /// Stores it; without a field left the key goes.
     pub(super) fn put<K: Keyspace>(
-        stored: Option<Stored>,
+        stored: Option<HashRecord>,
         keyspace: &mut K,
         key: &[u8],
     ) -> Result<(), Failure> {

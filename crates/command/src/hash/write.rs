@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::fields::Field;
 use super::read::bulk_or_null;
-use super::{Stored, counted, read};
+use super::{HashRecord, counted, read};
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::ExpiryOption;
@@ -227,7 +227,7 @@ fn replace_value<'a>(
     name: &'a [u8],
     value: &'a [u8],
     expires_at: Option<UnixMillis>,
-) -> Option<Stored> {
+) -> Option<HashRecord> {
     draft.set(Field {
         name,
         value,

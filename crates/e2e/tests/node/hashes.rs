@@ -90,7 +90,15 @@ fn hashes_are_there_after_a_crash_in_tables_of_either_medium() {
     let mut server = Setup::brickyard(2).start();
     let mut client = server.connect();
     // So little memory that most values are on disk alone.
-    client.must(&["TABLE", "CREATE", "cold", "MEDIUM", "disk", "MAXMEMORY", "1mb"]);
+    client.must(&[
+        "TABLE",
+        "CREATE",
+        "cold",
+        "MEDIUM",
+        "disk",
+        "MAXMEMORY",
+        "1mb",
+    ]);
     for table in ["default", "cold"] {
         client.must(&["TABLE", "USE", table]);
         for n in 0..400 {

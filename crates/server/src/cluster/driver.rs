@@ -77,8 +77,7 @@ impl Driver {
             registration,
             listener,
             tls,
-            seeds,
-            expect,
+            joining,
             attributes,
             timing,
             is_tail_sure,
@@ -114,8 +113,8 @@ impl Driver {
             stored,
             kept,
             address,
-            seeds,
-            expect,
+            seeds: joining.seeds,
+            expect: joining.expect,
         };
         let common = Common {
             host: Outside {

@@ -316,8 +316,9 @@ fn write_field(
     lives: u64,
 ) -> (Action, Vec<Bytes>) {
     if dice < world.clients.habits.deletes {
-        let removes_all = lives.is_multiple_of(2);
-        let request = match removes_all {
+        // Where there may be another field, the key is there without this one.
+        let is_alone = kind == Kind::Number && lives.is_multiple_of(2);
+        let request = match is_alone {
             true => words(&[b"DEL", key]),
             false => words(&[b"HDEL", key, FIELD]),
         };
