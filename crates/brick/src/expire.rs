@@ -12,6 +12,7 @@ use crate::log::{KeyRef, Writer};
 use crate::output::CommitDependency;
 use crate::request::UNBOUNDED;
 use crate::view::{RequestContext, View};
+use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::{Op, UnixMillis};
 
@@ -50,14 +51,17 @@ pub(crate) fn expire_due(core: &mut Core) -> bool {
     has_more
 }
 
-/// Prepares the removal of a key that still has the op named: what it commits by. `None`: it stays.
-pub(crate) fn remove(
-    core: &mut Core,
-    table: usize,
-    leaving: &Leaving,
-    cause: Cause,
-) -> Option<CommitDependency> {
-    let Leaving { key, op } = leaving;
+/// How the brick itself writes a key.
+pub(crate) const CONTEXT: RequestContext = RequestContext {
+    writer: Writer::MANY,
+    reads_only: false,
+    sees_prepared: false,
+    writes_many: false,
+    values_max: UNBOUNDED,
+};
+
+/// Where a key is that this brick may write by itself now; `None`: it may not, or somebody else is writing it.
+pub(crate) fn writable(core: &mut Core, table: usize, key: &[u8]) -> Option<Location> {
     let state = core.table(table)?;
     let location = state.map.locate(key);
     let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;
@@ -71,18 +75,21 @@ pub(crate) fn remove(
         partition: partition.local,
         hash: KeyHash(location.key_hash),
     };
-    if core.log.pending(key_ref, partition.id, key).is_some() {
-        // It is being written: what it holds then is for the next look.
-        return None;
-    }
-    let context = RequestContext {
-        writer: Writer::MANY,
-        reads_only: false,
-        sees_prepared: false,
-        writes_many: false,
-        values_max: UNBOUNDED,
-    };
-    let mut view = View::new(core, table, context, (key, location), &[]);
+    // What is being written holds something else then, which is for the next look.
+    let is_pending = core.log.pending(key_ref, partition.id, key).is_some();
+    (!is_pending).then_some(location)
+}
+
+/// Prepares the removal of a key that still has the op named: what it commits by. `None`: it stays.
+pub(crate) fn remove(
+    core: &mut Core,
+    table: usize,
+    leaving: &Leaving,
+    cause: Cause,
+) -> Option<CommitDependency> {
+    let Leaving { key, op } = leaving;
+    let location = writable(core, table, key)?;
+    let mut view = View::new(core, table, CONTEXT, (key, location), &[]);
     view.because(|| cause);
     let is_removed = view.remove_exactly(key, location, *op);
     let finished = view.finish();

@@ -13,6 +13,8 @@ mod hot;
 pub(crate) use big::BigKeys;
 pub(crate) use hot::HotKeys;
 
+use brickyard_types::UnixMillis;
+
 /// Longer keys are not kept.
 const KEY_BYTES_MAX: usize = 1024;
 
@@ -24,6 +26,8 @@ const KEPT: usize = 128;
 pub(crate) struct KeyStats {
     pub(crate) hot: HotKeys,
     pub(crate) big: BigKeys,
+    /// When the first field expires of all that the walk has passed since it was last at its beginning.
+    pub(crate) field_expiry: Option<UnixMillis>,
 }
 
 /// The largest figures first, and of the same figure by key.

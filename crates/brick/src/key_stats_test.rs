@@ -97,6 +97,40 @@ fn largest_keys_are_found_as_they_are_now() {
 }
 
 #[test]
+fn fields_whose_time_is_over_go_though_nobody_asks_for_them() {
+    let mut node = Node::new(2, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    let value = "v".repeat(1_000);
+    let keys: Vec<String> = (0..200).map(|n| format!("h{n}")).collect();
+    for key in &keys {
+        node.call(client, &format!("HSET {key} a {value} b 2"));
+        node.call(client, &format!("HPEXPIRE {key} 60000 FIELDS 1 a"));
+    }
+    // Which looks at no field.
+    let usage = |node: &mut Node| -> u64 {
+        let replies = keys
+            .iter()
+            .map(|key| node.call(client, &format!("MEMORY USAGE {key}")));
+        let replies: Vec<String> = replies.collect();
+        replies
+            .iter()
+            .map(|it| it[1..].parse::<u64>().unwrap())
+            .sum()
+    };
+    let before = usage(&mut node);
+    // The walk comes round, and rests until then.
+    for _ in 0..30 {
+        node.advance(SECOND);
+    }
+    assert_eq!(usage(&mut node), before);
+    for _ in 0..50 {
+        node.advance(SECOND);
+    }
+    assert!(usage(&mut node) < before - 200 * 900);
+    assert_eq!(node.call(client, "HGETALL h7"), "*2 $1 b $1 2");
+}
+
+#[test]
 fn hot_keys_of_all_bricks_are_one_list() {
     let mut node = Node::new(2, TableAttributes::default());
     let client = node.connect(0, Port::Node);

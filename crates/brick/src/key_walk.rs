@@ -1,32 +1,55 @@
-//! A walk over the tables, some records a tick, by which the largest keys are found; and the rates of hot keys decay.
+//! A walk over the tables, some records a tick, by which the largest keys are found, and fields of hashes whose time is over;
+//! and the rates of hot keys decay.
 //!
-//! In:  ticks. Out: nothing but what `key_stats` keeps.
+//! In:  ticks. Out: what `key_stats` keeps; hashes written anew without what is over of them.
+//!
+//! A field that nobody asks for goes when the walk comes by, so it takes memory for some time longer: a million keys are
+//! passed in less than two minutes. Of hashes whose values are on disk alone fields go when somebody reads them.
 //!
 //! Invariant: what a tick costs is bounded, whatever the tables hold.
 
 use crate::core::Core;
+use crate::expire;
+use crate::key_stats::KeyStats;
 use crate::tables::TableState;
-use brickyard_table::KeyHash;
+use crate::view::View;
+use brickyard_command::Keyspace;
+use brickyard_command::hash::first_expiry;
+use brickyard_table::{KeyHash, ValueRef};
+use brickyard_types::{UnixMillis, ValueType};
 use std::time::Duration;
 
 /// Records that are looked at between two ticks, of all tables together: some ten thousand a second.
 const RECORDS_PER_TICK: usize = 1_024;
 
+/// Hashes that are written anew between two ticks, of one table; the next round comes by the others.
+const HASHES_PER_TICK: usize = 64;
+
 /// `elapsed` after the last tick. `turn`: the table that was looked at last.
 pub(crate) fn on_tick(core: &mut Core, turn: &mut usize, elapsed: Duration) {
     let mut left = RECORDS_PER_TICK;
     let tables = core.tables.len();
+    let mut due = Vec::new();
+    let now = core.unix;
     for _ in 0..tables {
         *turn = (*turn + 1) % tables;
         if let Some(state) = core.table_mut(*turn) {
             state.key_stats.hot.decay(elapsed);
-            left -= walk(state, left);
+            left -= walk(state, left, now, &mut due);
+        }
+        for key in due.drain(..) {
+            expire_fields(core, *turn, &key);
         }
     }
 }
 
-/// Goes on by about so many records at most; how many they were.
-fn walk(state: &mut TableState, records_max: usize) -> usize {
+/// Goes on by about so many records at most; how many they were. `due`: keys of which fields are over at `now`.
+fn walk(
+    state: &mut TableState,
+    records_max: usize,
+    now: UnixMillis,
+    due: &mut Vec<Vec<u8>>,
+) -> usize {
     let TableState {
         table,
         partitions,
@@ -36,15 +59,42 @@ fn walk(state: &mut TableState, records_max: usize) -> usize {
     // Whatever is written changes one of them, or nothing that matters here.
     let holds = table.memory_live().wrapping_add(table.memory_used());
     let extent = (partitions.len(), holds);
-    key_stats
-        .big
-        .walk(extent, records_max, |leaf, from, left, visit| {
-            let partition = partitions.get(leaf)?.as_ref();
-            let partition = partition.filter(|it| it.is_primary())?;
-            table.scan(partition.local, from, left, |key, found| {
-                visit(key, key.len() + found.value.len());
-            })
+    let KeyStats {
+        big, field_expiry, ..
+    } = key_stats;
+    if field_expiry.is_some_and(|at| at < now) && big.wake() {
+        *field_expiry = None;
+    }
+    big.walk(extent, records_max, |leaf, from, left, visit| {
+        let partition = partitions.get(leaf)?.as_ref();
+        let partition = partition.filter(|it| it.is_primary())?;
+        table.scan(partition.local, from, left, |key, found| {
+            visit(key, key.len() + found.value.len());
+            let first = match found.value {
+                ValueRef::Hot(value) if found.value_type == ValueType::Hash => first_expiry(value),
+                _ => None,
+            };
+            match first {
+                Some(at) if at < now && due.len() < HASHES_PER_TICK => due.push(key.to_vec()),
+                Some(at) => *field_expiry = Some(field_expiry.map_or(at, |it| it.min(at))),
+                None => {}
+            }
         })
+    })
+}
+
+/// Removes the fields of a hash whose time is over, where this brick may write (rule `only the primary expires keys`).
+fn expire_fields(core: &mut Core, table: usize, key: &[u8]) {
+    let Some(location) = expire::writable(core, table, key) else {
+        return;
+    };
+    let mut view = View::new(core, table, expire::CONTEXT, (key, location), &[]);
+    // Who reads it notes what is over, and the end of the request removes that. It was in memory just now.
+    if view.read_any(key).is_ok() {
+        view.finish();
+    } else {
+        view.abandon();
+    }
 }
 
 /// The largest keys of a table that this brick leads, and the bytes of key and value.

@@ -2,7 +2,7 @@
 //!
 //! In:  records, as a scan passes them. Out: the largest keys.
 //!
-//! The walk rests when it has come round and nothing was written since it began. Until it has come round for the first time the
+//! The walk rests when it has come round and nothing was written since it began, unless it is woken. Until it has come round for the first time the
 //! largest of those are told that it has passed.
 
 use super::{KEPT, KEY_BYTES_MAX, rank};
@@ -67,6 +67,11 @@ impl BigKeys {
             }
         }
         passed.min(records_max)
+    }
+
+    /// Goes on though nothing was written; whether it had rested.
+    pub(crate) const fn wake(&mut self) -> bool {
+        std::mem::replace(&mut self.rests, false)
     }
 
     fn come_round(&mut self, holds: usize) {

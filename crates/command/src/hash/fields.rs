@@ -25,6 +25,9 @@ const HEADER_BYTES: usize = 6;
 const HAS_EXPIRIES: u8 = 1;
 const HAS_KEY_EXPIRY: u8 = 2;
 
+/// Bytes of a length, at most.
+const LENGTH_BYTES_MAX: usize = 5;
+
 /// The key's own expiry, where it has none.
 const NEVER: u64 = u64::MAX;
 
@@ -121,6 +124,42 @@ impl<'a> Fields<'a> {
         } else {
             self.count
         }
+    }
+
+    /// The value with one field set, which has no expiry; and whether it is new. All else is copied as it stands.
+    ///
+    /// `None`: some field has an expiry, so that more than this one may change.
+    pub(super) fn with_one(mut self, name: &[u8], value: &[u8]) -> Option<(Vec<u8>, bool)> {
+        if self.has_expiries {
+            return None;
+        }
+        let all = self.rest;
+        let mut before = all.len();
+        let mut is_new = true;
+        loop {
+            let at = all.len() - self.rest.len();
+            match self.next() {
+                Some(field) if field.name == name => {
+                    (before, is_new) = (at, false);
+                    break;
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let after = if is_new { &[][..] } else { self.rest };
+        let room = HEADER_BYTES + all.len() + name.len() + value.len() + 2 * LENGTH_BYTES_MAX;
+        let mut out = Vec::with_capacity(room);
+        out.extend_from_slice(&[WHOLE, 0]);
+        let count = self.count + usize::from(is_new);
+        out.extend_from_slice(&(count as u32).to_le_bytes());
+        out.extend_from_slice(&all[..before]);
+        put_length(&mut out, name.len());
+        put_length(&mut out, value.len());
+        out.extend_from_slice(name);
+        out.extend_from_slice(value);
+        out.extend_from_slice(after);
+        Some((out, is_new))
     }
 
     /// The field of that name.
@@ -253,8 +292,8 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut shift = 7;
     while has_more {
         let (next, after) = rest.split_first()?;
-        // Five groups are more than any value has bytes.
-        if shift > 28 {
+        // More groups are more than any value has bytes.
+        if shift > 7 * (LENGTH_BYTES_MAX - 1) {
             return None;
         }
         length |= usize::from(*next & 0x7f) << shift;

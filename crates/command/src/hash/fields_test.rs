@@ -52,6 +52,37 @@ fn a_field_is_there_up_to_its_time() {
 }
 
 #[test]
+fn one_field_is_set_where_it_stands_or_behind_the_others() {
+    let all = [
+        field("a", "1", None),
+        field("b", "22", None),
+        field("c", "", None),
+    ];
+    let value = written(None, &all);
+    let long = "x".repeat(300);
+    for (name, new) in [
+        ("a", "9"),
+        ("b", &*long),
+        ("c", "3"),
+        ("d", "4"),
+        (&*long, "5"),
+    ] {
+        let fields = Fields::read(&value, None).unwrap();
+        let (set, is_new) = fields.with_one(name.as_bytes(), new.as_bytes()).unwrap();
+        let mut expected = all.to_vec();
+        match expected.iter_mut().find(|it| it.name == name.as_bytes()) {
+            Some(field) => field.value = new.as_bytes(),
+            None => expected.push(field(name, new, None)),
+        }
+        assert_eq!(set, written(None, &expected), "{name}");
+        assert_eq!(is_new, expected.len() == 4);
+    }
+    let timed = written(None, &[field("a", "1", Some(5))]);
+    let timed = Fields::read(&timed, None).unwrap();
+    assert_eq!(timed.with_one(b"a", b"2"), None);
+}
+
+#[test]
 fn bytes_that_are_no_hash_are_refused_and_never_read_past() {
     let value = written(
         Some(Some(8)),

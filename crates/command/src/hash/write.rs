@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::fields::Field;
 use super::read::bulk_or_null;
-use super::{HashRecord, counted, read};
+use super::{counted, read};
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::ExpiryOption;
@@ -33,6 +33,23 @@ fn pairs<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = 
     })
 }
 
+/// Sets one field as [`Fields::with_one`](super::fields::Fields::with_one) does; whether it is new. `None`: it is for a draft.
+fn set_one<K: Keyspace>(
+    key: &[u8],
+    (name, value): (&[u8], &[u8]),
+    keyspace: &mut K,
+) -> Result<Option<bool>, Failure> {
+    let Some(fields) = read(keyspace, key)? else {
+        return Ok(None);
+    };
+    let expires_at = fields.key_expires_at;
+    let Some((value, is_new)) = fields.with_one(name, value) else {
+        return Ok(None);
+    };
+    Draft::put(Some((value, expires_at)), keyspace, key)?;
+    Ok(Some(is_new))
+}
+
 /// Sets the pairs behind the key; returns how many are new.
 fn set_pairs<K: Keyspace>(
     args: Args<'_>,
@@ -41,6 +58,11 @@ fn set_pairs<K: Keyspace>(
 ) -> Result<i64, Failure> {
     if args.len() % 2 == 1 {
         return Err(ErrorReply::wrong_arity(command).into());
+    }
+    if args.len() == 4
+        && let Some(is_new) = set_one(args.at(1), (args.at(2), args.at(3)), keyspace)?
+    {
+        return Ok(i64::from(is_new));
     }
     let (added, stored) = {
         let mut draft = draft(keyspace, args.at(1))?;
@@ -221,19 +243,26 @@ pub(crate) fn hsetex<K: Keyspace>(
     }
 }
 
-/// Gives one field another value, and leaves its expiry.
-fn replace_value<'a>(
-    mut draft: Draft<'a>,
-    name: &'a [u8],
-    value: &'a [u8],
+/// Gives one field another value; it has that expiry already.
+fn put_value<K: Keyspace>(
+    key: &[u8],
+    (name, value): (&[u8], &[u8]),
     expires_at: Option<UnixMillis>,
-) -> Option<HashRecord> {
-    draft.set(Field {
-        name,
-        value,
-        expires_at,
-    });
-    draft.stored()
+    keyspace: &mut K,
+) -> Result<(), Failure> {
+    if set_one(key, (name, value), keyspace)?.is_some() {
+        return Ok(());
+    }
+    let stored = {
+        let mut draft = draft(keyspace, key)?;
+        draft.set(Field {
+            name,
+            value,
+            expires_at,
+        });
+        draft.stored()
+    };
+    Draft::put(stored, keyspace, key)
 }
 
 pub(crate) fn hincrby<K: Keyspace>(
@@ -242,22 +271,22 @@ pub(crate) fn hincrby<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let increment = integer(args.at(3))?;
-    let (sum, stored) = {
-        let draft = draft(keyspace, args.at(1))?;
-        let field = draft.find(args.at(2));
+    let (sum, expires_at) = {
+        let field = read(keyspace, args.at(1))?.and_then(|it| it.find(args.at(2)));
         let number = field.map_or(Some(0), |it| parse_integer(it.value));
         let number = number.ok_or(ErrorReply::constant("ERR hash value is not an integer"))?;
         let sum = number.checked_add(increment).ok_or(ErrorReply::constant(
             "ERR increment or decrement would overflow",
         ))?;
-        let expires_at = field.and_then(|it| it.expires_at);
-        let text = IntegerText::new(sum);
-        (
-            sum,
-            replace_value(draft, args.at(2), text.as_bytes(), expires_at),
-        )
+        (sum, field.and_then(|it| it.expires_at))
     };
-    Draft::put(stored, keyspace, args.at(1))?;
+    let text = IntegerText::new(sum);
+    put_value(
+        args.at(1),
+        (args.at(2), text.as_bytes()),
+        expires_at,
+        keyspace,
+    )?;
     reply.integer(sum);
     Ok(())
 }
@@ -271,21 +300,23 @@ pub(crate) fn hincrbyfloat<K: Keyspace>(
     if increment.to_text().is_none() {
         return Err(ErrorReply::constant("ERR value is NaN or Infinity").into());
     }
-    let (text, stored) = {
-        let draft = draft(keyspace, args.at(1))?;
-        let field = draft.find(args.at(2));
+    let (text, expires_at) = {
+        let field = read(keyspace, args.at(1))?.and_then(|it| it.find(args.at(2)));
         let number = field.map_or(Some(Extended::ZERO), |it| Extended::parse(it.value));
         let number = number.ok_or(ErrorReply::constant("ERR hash value is not a float"))?;
         let text = number.add(increment).to_text();
         let text = text.ok_or(ErrorReply::constant(
             "ERR increment would produce NaN or Infinity",
         ))?;
-        let expires_at = field.and_then(|it| it.expires_at);
-        let stored = replace_value(draft, args.at(2), text.as_bytes(), expires_at);
-        (text, stored)
+        (text, field.and_then(|it| it.expires_at))
     };
     check_length(keyspace, text.len() as u64)?;
-    Draft::put(stored, keyspace, args.at(1))?;
+    put_value(
+        args.at(1),
+        (args.at(2), text.as_bytes()),
+        expires_at,
+        keyspace,
+    )?;
     reply.bulk(text.as_bytes());
     Ok(())
 }
