@@ -37,6 +37,11 @@ pub(crate) fn on_tick(core: &mut Core, turn: &mut usize, elapsed: Duration) {
             state.key_stats.hot.decay(elapsed);
             left -= walk(state, left, now, &mut due);
         }
+        assert!(
+            due.len() <= HASHES_PER_TICK,
+            "{} hashes are to be written anew in one tick",
+            due.len()
+        );
         for key in due.drain(..) {
             expire_fields(core, *turn, &key);
         }

@@ -546,6 +546,41 @@ fn removal_that_the_log_refuses_is_told() {
 }
 
 /// Rule `only the primary expires keys`.
+/// Rule `only the primary expires keys`, of fields of hashes.
+#[test]
+fn backup_asks_the_primary_about_an_expired_field() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("k");
+    let backup = backup.unwrap();
+    let client = cluster.connect(backup, Port::Node);
+    let ways = [
+        ("HGET k f", "$-1"),
+        ("HGETALL k", "*2 $1 g $1 w"),
+        ("MULTI\nHGET k g\nHGET k f\nEXEC", "*2 $1 w $-1"),
+    ];
+    for (commands, expected) in ways {
+        ask(&mut cluster, client, "HSET k f v g w");
+        ask(&mut cluster, client, "HPEXPIRE k 50 FIELDS 1 f");
+        let puts = |cluster: &Cluster, node: usize| cluster.records(node).len();
+        let before = [primary, backup].map(|node| puts(&cluster, node));
+        // The primary's log waits: the field is not gone before the hash without it has committed.
+        cluster.stick(primary, true);
+        cluster.tick(Duration::from_millis(200));
+        cluster.send(client, commands);
+        let told = told_meanwhile(&mut cluster, client);
+        assert!(!told.ends_with(expected), "{commands}: {told}");
+        assert_eq!(puts(&cluster, backup), before[1], "it decides nothing");
+        cluster.stick(primary, false);
+        cluster.settle();
+        let replies = told + &cluster.receive(client);
+        assert!(replies.ends_with(expected), "{commands}: {replies}");
+        for (node, before) in [primary, backup].into_iter().zip(before) {
+            assert!(puts(&cluster, node) > before, "{commands}");
+        }
+        ask(&mut cluster, client, "DEL k");
+    }
+}
+
 #[test]
 fn backup_asks_the_primary_about_an_expired_key() {
     let mut cluster = Cluster::new(2, replicated(2));

@@ -445,6 +445,11 @@ impl Piece {
             reply.integer(row.op.0.cast_signed());
             let mut expires_at = row.expires_at;
             let mut payload = None;
+            assert!(
+                is_string || row.value_type == ValueType::Hash,
+                "{:?} has no payload",
+                row.value_type
+            );
             if let (Content::Here(value), false) = (&row.content, is_string) {
                 expires_at = hash::key_expiry(value, expires_at)?;
                 let entry = KeyValue {

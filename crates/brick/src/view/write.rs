@@ -224,6 +224,9 @@ impl View<'_> {
                 } if first_expiry(value).is_some_and(|at| at < unix) => {
                     // Fields of it; those of a value that is no hash stay as they are.
                     if let Ok(Some((rest, expires_at))) = without_due(value, expires_at, unix) {
+                        let is_left = first_expiry(&rest).is_some_and(|at| at < unix);
+                        assert!(!is_left, "a field is left whose time is over");
+                        assert!(rest.len() < value.len(), "nothing of the hash was over");
                         let put = NewValue {
                             value: &[&rest],
                             expires_at,

@@ -165,7 +165,7 @@ impl<'a> Fields<'a> {
     /// The field of that name.
     #[inline]
     pub(super) fn find(mut self, name: &[u8]) -> Option<Field<'a>> {
-        self.find_map(|field| (field.name == name).then_some(field))
+        Iterator::find(&mut self, |field| field.name == name)
     }
 }
 

@@ -95,7 +95,10 @@ fn ask_one(world: &mut World, at: usize, kind: Kind, number: u64, is_read: bool)
         (true, false) => (Action::Get, vec![b"GET".as_slice().into(), key.clone()]),
         (true, true) => (Action::Get, words(&[b"HGET", &key, FIELD])),
         (false, false) => write(world, &key, kind, dice, lives),
-        (false, true) => write_field(world, &key, kind, dice, lives),
+        (false, true) => {
+            let may_script = !world.clients.all[at].is_library();
+            write_field(world, &key, (kind, dice, lives), may_script)
+        }
     };
     let operation = note(world, at, key, action);
     if world.clients.all[at].is_library() {
@@ -311,9 +314,8 @@ fn words(words: &[&[u8]]) -> Vec<Bytes> {
 fn write_field(
     world: &mut World,
     key: &Bytes,
-    kind: Kind,
-    dice: u64,
-    lives: u64,
+    (kind, dice, lives): (Kind, u64, u64),
+    may_script: bool,
 ) -> (Action, Vec<Bytes>) {
     if dice < world.clients.habits.deletes {
         // Where there may be another field, the key is there without this one.
@@ -330,14 +332,17 @@ fn write_field(
     let value = world.clients.value();
     let text = lives.to_string();
     note_passing(world, key, &value, lives);
-    let times: [&[u8]; 4] = [b"HSETEX", key, b"PX", text.as_bytes()];
-    let pairs: &[&[u8]] = match dice.is_multiple_of(2) {
-        true => &[b"FIELDS", b"1", FIELD, &value],
-        false => &[b"FIELDS", b"2", b"beside", b"it", FIELD, &value],
+    let text = text.as_bytes();
+    let request = match dice.is_multiple_of(2) && may_script {
+        true => words(&[b"EVAL", SET_BESIDE, b"1", key, text, &value]),
+        false => words(&[b"HSETEX", key, b"PX", text, b"FIELDS", b"1", FIELD, &value]),
     };
-    let request = words(&[&times[..], pairs].concat());
     (Action::Set(value), request)
 }
+
+/// The other field has no expiry: when this one's time is over the key stays, and the hash is written without it.
+const SET_BESIDE: &[u8] = b"redis.call('hset', KEYS[1], 'beside', 'it') \
+    return redis.call('hsetex', KEYS[1], 'px', ARGV[1], 'fields', '1', 'f', ARGV[2])";
 
 fn write(
     world: &mut World,

@@ -1,0 +1,183 @@
+//! What hashes cost beside a real Redis: processor time of the server for one operation, and memory for one hash.
+//!
+//! `cargo run --release -p brickyard-e2e --example hashes`
+//!
+//! Both servers run all the time; each piece of work is done by both in turn, twice, and the better round counts. One thread
+//! asks over eight connections, a hundred requests at a time on each. The table has no log, as the Redis has none.
+
+use brickyard_e2e::client::{Client, encode};
+use brickyard_e2e::random::Random;
+use brickyard_e2e::server::{Server, ServerKind, Setup};
+
+const CONNECTIONS: usize = 8;
+const PIPELINE: usize = 100;
+const OPERATIONS: usize = 400_000;
+const ROUNDS: usize = 2;
+
+const SMALL: usize = 100_000;
+const LARGE: usize = 10_000;
+
+/// A word in which a key's number stands for `#`.
+type Request = &'static [&'static str];
+
+/// What is measured: its name, the request, how many keys there are, how many requests are on their way.
+const WORK: &[(&str, Request, usize, usize)] = &[
+    ("SET", &["SET", "k#", "0123456789"], SMALL, PIPELINE),
+    (
+        "HSET, one field of 4",
+        &["HSET", "h#", "f2", "0123456789"],
+        SMALL,
+        PIPELINE,
+    ),
+    (
+        "HGET, one field of 4",
+        &["HGET", "h#", "f2"],
+        SMALL,
+        PIPELINE,
+    ),
+    ("HGETALL, 4 fields", &["HGETALL", "h#"], SMALL, PIPELINE),
+    (
+        "HMGET, 2 fields of 4",
+        &["HMGET", "h#", "f1", "f3"],
+        SMALL,
+        PIPELINE,
+    ),
+    (
+        "HINCRBY, the only field",
+        &["HINCRBY", "c#", "n", "1"],
+        SMALL,
+        PIPELINE,
+    ),
+    (
+        "HSET, one field of 64",
+        &["HSET", "m#", "f60", "0123456789"],
+        LARGE,
+        PIPELINE,
+    ),
+    (
+        "HGET, one field of 64",
+        &["HGET", "m#", "f60"],
+        LARGE,
+        PIPELINE,
+    ),
+    (
+        "HSET, one at a time",
+        &["HSET", "h#", "f2", "0123456789"],
+        SMALL,
+        1,
+    ),
+];
+
+struct Side {
+    server: Server,
+    clients: Vec<Client>,
+}
+
+impl Side {
+    fn new(server: Server, database: &str) -> Self {
+        let clients = (0..CONNECTIONS).map(|_| {
+            let mut client = server.connect();
+            client.must(&["SELECT", database]);
+            client
+        });
+        let clients = clients.collect();
+        Self { server, clients }
+    }
+
+    /// Processor time of the server so far, in microseconds.
+    fn spent(&mut self) -> f64 {
+        let path = format!("/proc/{}/stat", self.server.process().id());
+        let stat = std::fs::read_to_string(path).expect("the server runs");
+        let (_, fields) = stat.rsplit_once(')').expect("a name in brackets");
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        // In hundredths of a second.
+        let ticks = |at: usize| fields[at].parse::<f64>().expect("a number of ticks");
+        (ticks(11) + ticks(12)) * 10_000.0
+    }
+
+    /// Microseconds for one of so many requests.
+    fn run(&mut self, request: Request, keys: usize, pipeline: usize, random: &mut Random) -> f64 {
+        let operations = if pipeline == 1 {
+            OPERATIONS / 10
+        } else {
+            OPERATIONS
+        };
+        let before = self.spent();
+        for _ in 0..operations / (CONNECTIONS * pipeline) {
+            for client in &mut self.clients {
+                let mut input = Vec::new();
+                for _ in 0..pipeline {
+                    let number = random.below(keys).to_string();
+                    let words: Vec<String> = request
+                        .iter()
+                        .map(|word| word.replace('#', &number))
+                        .collect();
+                    encode(&mut input, &words);
+                }
+                client.send_raw(&input).expect("requests leave");
+            }
+            for client in &mut self.clients {
+                for _ in 0..pipeline {
+                    client.receive().expect("a reply");
+                }
+            }
+        }
+        (self.spent() - before) / operations as f64
+    }
+
+    /// Makes hashes of so many fields, and says how many bytes the process grew by for each.
+    fn fill(&mut self, prefix: &str, count: usize, fields: usize) -> f64 {
+        let before = self.server.process().resident_bytes();
+        for base in (0..count).step_by(PIPELINE) {
+            let mut input = Vec::new();
+            for number in base..base + PIPELINE {
+                let mut words = vec!["HSET".to_owned(), format!("{prefix}{number}")];
+                for field in 0..fields {
+                    words.extend([format!("f{field}"), "0123456789".to_owned()]);
+                }
+                encode(&mut input, &words);
+            }
+            self.clients[0].send_raw(&input).expect("requests leave");
+            for _ in 0..PIPELINE {
+                self.clients[0].receive().expect("a reply");
+            }
+        }
+        let after = self.server.process().resident_bytes();
+        after.saturating_sub(before) as f64 / count as f64
+    }
+}
+
+fn main() {
+    let Some(redis) = Setup::redis(ServerKind::Redis, "the comparison") else {
+        return;
+    };
+    let mut theirs = Side::new(redis.start(), "0");
+    let ours = Setup::brickyard(1).start();
+    ours.connect()
+        .must(&["TABLE", "CREATE", "1", "DURABILITY", "memory"]);
+    let mut ours = Side::new(ours, "1");
+
+    println!("| Work | Brickyard | Redis | ratio |\n|---|---|---|---|");
+    for (name, prefix, count, fields) in [
+        ("memory of a hash of 4 fields", "h", SMALL, 4),
+        ("memory of a hash of 64 fields", "m", LARGE, 64),
+    ] {
+        let (us, them) = (
+            ours.fill(prefix, count, fields),
+            theirs.fill(prefix, count, fields),
+        );
+        println!("| {name} | {us:.0} B | {them:.0} B | {:.2} |", us / them);
+    }
+    let mut random = Random::new(1);
+    for (name, request, keys, pipeline) in WORK {
+        let mut best = [f64::MAX; 2];
+        for _ in 0..ROUNDS {
+            for (side, best) in [&mut ours, &mut theirs].into_iter().zip(&mut best) {
+                let spent = side.run(request, *keys, *pipeline, &mut random);
+                *best = best.min(spent);
+            }
+        }
+        let [us, them] = best;
+        println!("| {name} | {us:.2} µs | {them:.2} µs | {:.2} |", us / them);
+    }
+}
