@@ -37,13 +37,15 @@ use crate::clients::{Clients, wants_reply};
 use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::output::CommitDependency;
-use crate::refusal::{CROSSSLOT, no_table, redirect};
+use crate::refusal::{CROSSSLOT, EARLIER_NODE, no_table, redirect};
 use crate::request::{Attempt, Request, UNBOUNDED, Work};
 use crate::view::{ColdWanted, Redirect};
 pub(crate) use admission::admission;
 use admission::behind_earlier;
 use attempt::run_attempt;
-use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys, table::flag};
+use brickyard_command::table::{category, flag};
+use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys};
+use brickyard_metadata::Level;
 use brickyard_routing::Member;
 use brickyard_types::TableId;
 use run::{Call, run, writer_of};
@@ -133,6 +135,10 @@ pub(crate) fn execute(
         Admission::Elsewhere(owner) => {
             if let Some(moved) = redirect(core, port, state, location) {
                 return Err(moved);
+            }
+            if spec.categories & category::HASH != 0 && !core.shared.lowest_level.has(Level::HASHES)
+            {
+                return Err(EARLIER_NODE);
             }
             let work = Work::of(spec, args, attempt);
             let request = defer(core, clients, id, table_id, work);

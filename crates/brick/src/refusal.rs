@@ -12,6 +12,12 @@ pub(crate) const CHANGING_HANDS: ErrorReply = ErrorReply::constant(
     "CLUSTERDOWN the key's partition is changing hands; the command was not executed, try again",
 );
 
+/// A node that is connected would take a hash for damage, or know no such command.
+pub(crate) const EARLIER_NODE: ErrorReply = ErrorReply::constant(
+    "ERR nothing was written: a node of this cluster runs an earlier version of the program, which knows no hashes; upgrade \
+     all nodes first",
+);
+
 pub(crate) const CROSSSLOT: ErrorReply =
     ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
 

@@ -4,8 +4,9 @@ use super::newest::{Newest, newest};
 use super::write::NOTHING;
 use super::{ColdWanted, View, error};
 use crate::gather::REPLY_TOO_LONG;
+use crate::refusal::EARLIER_NODE;
 use brickyard_command::hash::first_expiry;
-use brickyard_command::{ErrorReply, Failure, KeyValue, Keyspace, NewValue, Probe};
+use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
 use brickyard_metadata::Level;
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
@@ -170,10 +171,7 @@ impl Keyspace for View<'_> {
 
     fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
         if put.value_type == ValueType::Hash && !self.core.shared.lowest_level.has(Level::HASHES) {
-            return Err(Failure::Error(ErrorReply::constant(
-                "ERR nothing was written: a node of this cluster runs an earlier version of the program, which knows no hashes; \
-                 upgrade all nodes first",
-            )));
+            return Err(Failure::Error(EARLIER_NODE));
         }
         let location = self.locate(key);
         self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
