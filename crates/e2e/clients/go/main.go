@@ -112,12 +112,27 @@ func (s *session) hears(listener *redis.PubSub, message string) {
 	fail("nothing is heard of %s", message)
 }
 
-func run(s *session, stop string) (map[string]string, map[string]int64) {
+func hashText(fields map[string]string) string {
+	// Printed maps are sorted by key.
+	return fmt.Sprint(fields)
+}
+
+func (s *session) hash(key string) string {
+	var fields map[string]string
+	s.call(func(ctx context.Context, client *redis.ClusterClient) (err error) {
+		fields, err = client.HGetAll(ctx, key).Result()
+		return err
+	})
+	return hashText(fields)
+}
+
+func run(s *session, stop string) (map[string]string, map[string]int64, map[string]map[string]string) {
 	values := map[string]string{}
+	hashes := map[string]map[string]string{}
 	counts := map[string]int64{}
 	for number := 0; ; number++ {
 		if _, err := os.Stat(stop); err == nil {
-			return values, counts
+			return values, counts, hashes
 		}
 		key, value := fmt.Sprintf("s:%d", number), strconv.Itoa(number)
 		s.call(func(ctx context.Context, client *redis.ClusterClient) error {
@@ -139,6 +154,15 @@ func run(s *session, stop string) (map[string]string, map[string]int64) {
 			fail("INCR %s: got %d after %d", counter, counted, counts[counter])
 		}
 		counts[counter] = counted
+		hashed, field := fmt.Sprintf("h:%d", number%counters), fmt.Sprintf("f%d", number%7)
+		s.call(func(ctx context.Context, client *redis.ClusterClient) error {
+			return client.HSet(ctx, hashed, field, value).Err()
+		})
+		if hashes[hashed] == nil {
+			hashes[hashed] = map[string]string{}
+		}
+		hashes[hashed][field] = value
+		check("HGETALL "+hashed, s.hash(hashed), hashText(hashes[hashed]))
 		// This client has no MGET over several slots: a pipeline is what its users take.
 		s.call(func(ctx context.Context, client *redis.ClusterClient) error {
 			var got []*redis.StringCmd
@@ -185,11 +209,14 @@ func main() {
 	s := newSession(seeds)
 	listener := s.client.Subscribe(context.Background(), "news")
 	s.hears(listener, "first")
-	values, counts := run(s, os.Args[2])
+	values, counts, hashes := run(s, os.Args[2])
 	s.hears(listener, "last")
 	fresh := newSession(seeds)
 	for key, value := range values {
 		check("in the end, "+key, fresh.get(key), value)
+	}
+	for key, fields := range hashes {
+		check("in the end, "+key, fresh.hash(key), hashText(fields))
 	}
 	for key, least := range counts {
 		seen, _ := strconv.ParseInt(fresh.get(key), 10, 64)

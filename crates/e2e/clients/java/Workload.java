@@ -227,7 +227,11 @@ public final class Workload {
         }
     }
 
-    private void run(Path stop, Map<String, String> values, Map<String, Long> counters)
+    private void run(
+            Path stop,
+            Map<String, String> values,
+            Map<String, Long> counters,
+            Map<String, Map<String, String>> hashes)
             throws InterruptedException {
         for (int number = 0; !Files.exists(stop); number++) {
             String key = "s:" + number;
@@ -243,6 +247,11 @@ public final class Workload {
                 throw new IllegalStateException("INCR " + counter + ": got " + counted + " after " + before);
             }
             counters.put(counter, counted);
+            String hashed = "h:" + number % COUNTERS;
+            String field = "f" + number % 7;
+            call(it -> it.hset(hashed, field, value));
+            hashes.computeIfAbsent(hashed, it -> new HashMap<>()).put(field, value);
+            check("HGETALL " + hashed, call(it -> it.hgetAll(hashed)), hashes.get(hashed));
             // This client refuses an MGET over several slots by itself, so there is none.
             String old = "s:" + (number - DELETED_AFTER);
             if (number % 5 == 0 && values.containsKey(old)) {
@@ -270,15 +279,20 @@ public final class Workload {
         JedisClientConfig config = config(false);
         Map<String, String> values = new LinkedHashMap<>();
         Map<String, Long> counters = new HashMap<>();
+        Map<String, Map<String, String>> hashes = new HashMap<>();
         Workload workload = new Workload(seeds, config);
         Set<String> heard = workload.listening();
         workload.hears(heard, "first");
-        workload.run(stop, values, counters);
+        workload.run(stop, values, counters, hashes);
         workload.hears(heard, "last");
         Workload fresh = new Workload(seeds, config);
         for (Map.Entry<String, String> entry : values.entrySet()) {
             String key = entry.getKey();
             check("in the end, " + key, fresh.call(it -> it.get(key)), entry.getValue());
+        }
+        for (Map.Entry<String, Map<String, String>> entry : hashes.entrySet()) {
+            String key = entry.getKey();
+            check("in the end, " + key, fresh.call(it -> it.hgetAll(key)), entry.getValue());
         }
         for (Map.Entry<String, Long> entry : counters.entrySet()) {
             String key = entry.getKey();

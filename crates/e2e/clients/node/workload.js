@@ -83,9 +83,15 @@ class Listener {
   }
 }
 
+// As text, since fields have no order.
+function fieldsOf(hash) {
+  return JSON.stringify(Object.entries(hash).sort());
+}
+
 async function run(session, stop) {
   const values = new Map();
   const counters = new Map();
+  const hashes = new Map();
   for (let number = 0; !fs.existsSync(stop); number += 1) {
     const key = `s:${number}`;
     const value = String(number);
@@ -97,6 +103,11 @@ async function run(session, stop) {
     const before = counters.get(counter) ?? 0;
     if (counted <= before) throw new Error(`INCR ${counter}: got ${counted} after ${before}`);
     counters.set(counter, counted);
+    const hashed = `h:${number % COUNTERS}`;
+    const field = `f${number % 7}`;
+    await session.call((it) => it.hset(hashed, field, value));
+    hashes.set(hashed, { ...hashes.get(hashed), [field]: value });
+    check(`HGETALL ${hashed}`, fieldsOf(await session.call((it) => it.hgetall(hashed))), fieldsOf(hashes.get(hashed)));
     // This client refuses an MGET over several slots by itself, so there is none.
     const old = `s:${number - DELETED_AFTER}`;
     if (number % 5 === 0 && values.has(old)) {
@@ -106,7 +117,7 @@ async function run(session, stop) {
     }
     console.log(`round ${number}`);
   }
-  return { values, counters };
+  return { values, counters, hashes };
 }
 
 function addresses(list) {
@@ -123,11 +134,14 @@ async function main() {
   const listener = new Listener(session);
   await listener.begin();
   await listener.hears("first");
-  const { values, counters } = await run(session, stop);
+  const { values, counters, hashes } = await run(session, stop);
   await listener.hears("last");
   const fresh = new Session(seeds);
   for (const [key, value] of values) {
     check(`in the end, ${key}`, await fresh.call((it) => it.get(key)), value);
+  }
+  for (const [key, fields] of hashes) {
+    check(`in the end, ${key}`, fieldsOf(await fresh.call((it) => it.hgetall(key))), fieldsOf(fields));
   }
   for (const [key, least] of counters) {
     const seen = Number(await fresh.call((it) => it.get(key)));

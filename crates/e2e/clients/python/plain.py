@@ -27,6 +27,34 @@ def check_strings(client: redis.Redis) -> None:
     assert client.set("binary", binary) and client.get("binary") == binary
 
 
+def check_hashes(client: redis.Redis) -> None:
+    assert client.hset("h", "name", "ann") == 1
+    assert client.hset("h", mapping={"age": 41, "town": "Ulm"}) == 2
+    assert client.hgetall("h") == {b"name": b"ann", b"age": b"41", b"town": b"Ulm"}
+    assert client.hmget("h", "name", "nosuch") == [b"ann", None]
+    assert client.hincrby("h", "age") == 42 and client.hincrbyfloat("h", "weight", 1.5) == 1.5
+    assert client.hexists("h", "town") and client.hlen("h") == 4 and client.hstrlen("h", "name") == 3
+    assert client.hsetnx("h", "name", "bob") == 0
+    assert client.hdel("h", "weight", "nosuch") == 1
+    assert set(client.hkeys("h")) == {b"name", b"age", b"town"} and b"42" in client.hvals("h")
+    assert client.hrandfield("h") in client.hkeys("h") and len(client.hrandfield("h", -7)) == 7
+    client.hset("many", mapping={f"f{number}": number for number in range(3000)})
+    assert dict(client.hscan_iter("many")) == {f"f{number}".encode(): str(number).encode() for number in range(3000)}
+    assert client.hexpire("h", 100, "town") == [1] and 0 < client.httl("h", "town")[0] <= 100
+    assert client.hpersist("h", "town") == [1]
+    assert client.hpexpire("h", 1, "town") == [1]
+    while client.hexists("h", "town"):
+        time.sleep(0.001)
+    assert client.type("h") == b"hash" and client.object("encoding", "h") in (b"listpack", b"listpackex")
+    copy = client.dump("h")
+    assert client.restore("copied", 0, copy) and client.hgetall("copied") == client.hgetall("h")
+    try:
+        client.get("h")
+        raise AssertionError("a hash was read as a string")
+    except redis.ResponseError as error:
+        assert str(error).startswith("WRONGTYPE"), error
+
+
 def check_keys(client: redis.Redis) -> None:
     client.flushall()
     names = {f"key:{number}".encode() for number in range(500)}
@@ -258,6 +286,7 @@ def main() -> None:
         client = redis.Redis(port=port, protocol=protocol)
         client.flushall()
         check_strings(client)
+        check_hashes(client)
         check_keys(client)
         check_pipelines(client)
         check_locks(client)

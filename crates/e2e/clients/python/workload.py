@@ -104,8 +104,12 @@ def check(what: str, seen: object, wanted: object) -> None:
         sys.exit(f"{what}: got {seen!r}, acknowledged was {wanted!r}")
 
 
-def run(session: Session, stop: str) -> tuple[dict[str, bytes | None], dict[str, int]]:
+Hashes = dict[str, dict[bytes, bytes]]
+
+
+def run(session: Session, stop: str) -> tuple[dict[str, bytes | None], dict[str, int], Hashes]:
     values: dict[str, bytes | None] = {}
+    hashes: Hashes = {}
     counters: dict[str, int] = {}
     number = 0
     while not os.path.exists(stop):
@@ -121,6 +125,10 @@ def run(session: Session, stop: str) -> tuple[dict[str, bytes | None], dict[str,
         if counted <= counters.get(counter, 0):
             sys.exit(f"INCR {counter}: got {counted} after {counters[counter]}")
         counters[counter] = counted
+        hashed, field = f"h:{number % COUNTERS}", f"f{number % 7}"
+        session.call(lambda it: it.hset(hashed, field, value))
+        hashes.setdefault(hashed, {})[field.encode()] = value
+        check(f"HGETALL {hashed}", session.call(lambda it: it.hgetall(hashed)), hashes[hashed])
         recent = [f"s:{at}" for at in range(max(0, number - 2), number + 1)]
         many = (lambda it: it.mget_nonatomic(recent)) if session.kind == "cluster" else (lambda it: it.mget(recent))
         check(f"MGET {recent}", session.call(many), [values[it] for it in recent])
@@ -131,7 +139,7 @@ def run(session: Session, stop: str) -> tuple[dict[str, bytes | None], dict[str,
             check(f"GET {old}", session.call(lambda it: it.get(old)), None)
         print(f"round {number}", flush=True)
         number += 1
-    return values, counters
+    return values, counters, hashes
 
 
 def main() -> None:
@@ -140,11 +148,13 @@ def main() -> None:
     session = Session(kind, addresses)
     listener = Listener(session)
     listener.hears("first")
-    values, counters = run(session, stop)
+    values, counters, hashes = run(session, stop)
     listener.hears("last")
     fresh = Session(kind, addresses)
     for key, value in values.items():
         check(f"in the end, {key}", fresh.call(lambda it, key=key: it.get(key)), value)
+    for key, fields in hashes.items():
+        check(f"in the end, {key}", fresh.call(lambda it, key=key: it.hgetall(key)), fields)
     for key, least in counters.items():
         seen = int(fresh.call(lambda it, key=key: it.get(key)) or 0)
         if seen < least:

@@ -91,6 +91,7 @@ pub(crate) fn survives_a_kill_under_tls_as_a_user(mut workload: Command) {
         ">secret",
         "~s:*",
         "~c:*",
+        "~h:*",
         "&news",
         "+@read",
         "+@write",

@@ -129,6 +129,9 @@ fn fill(cluster: &Cluster) {
     ]);
     client.must(&[&b"SET"[..], b"raw:\xff\x00", b"\x00\x01\xfe"]);
     client.must(&["SET", "greeting", "hello", "EX", "86400"]);
+    client.must(&[
+        "HMSET", "basket:7", "item", "brick", "count", "12", "<b>", "<i>x</i>",
+    ]);
     for size in [40_000, 90_000, 400_000] {
         client.must(&["SET", &format!("report:{size}"), &"r".repeat(size)]);
     }
@@ -324,6 +327,15 @@ fn browse_keys(browser: &Browser, cluster: &Cluster, pictures: &Pictures) {
     browser.wait_for("#key-list", "raw:\\xff\\x00");
     browser.click("#key-list button");
     browser.wait_for("#key-view", "00 01 fe");
+
+    browser.write("#key-pattern", "basket*");
+    browser.click("#key-form button");
+    browser.wait_for("#key-list", "basket:7");
+    browser.click("#key-list button");
+    browser.wait_for("#key-view", "count: 12");
+    browser.wait_for("#key-view", "<b>: <i>x</i>");
+    browser.wait_for("#key-view dl", "Fields");
+    assert_eq!(count(browser, "#keys b, #keys i"), 0);
 
     browser.write("#key-pattern", "greeting");
     browser.click("#key-form button");

@@ -24,6 +24,8 @@ const LOOKS: &[Known] = &[
     ("DBSIZE", &[]),
     ("EXISTS", &[]),
     ("GETRANGE", &[]),
+    ("HLEN", &[]),
+    ("HSCAN", &[]),
     ("LASTSAVE", &[]),
     ("MEMORY", &["USAGE"]),
     ("NODE", &["LIST"]),

@@ -13,6 +13,10 @@ const SHOWN_MAX = 2000;
 // Bytes of a value that are shown.
 const VALUE_MAX = 64 * 1024;
 
+// Fields of a hash that are shown; and of one that takes more memory than this only their names.
+const FIELDS_MAX = 512;
+const HASH_MAX = 1024 * 1024;
+
 let cursor = "0";
 let found = [];
 let chosen = null;
@@ -82,31 +86,65 @@ async function look(key) {
   const view = byId("key-view");
   const on = { table: table(), isUse: true };
   try {
-    const [type, left, length, encoding, memory] = [
-      await ask.run(["TYPE", key], on), await ask.run(["PTTL", key], on), await ask.run(["STRLEN", key], on),
+    const [type, left, encoding, memory] = [
+      await ask.run(["TYPE", key], on), await ask.run(["PTTL", key], on),
       await ask.run(["OBJECT", "ENCODING", key], on).catch(() => "–"), await ask.run(["MEMORY", "USAGE", key], on).catch(() => null),
     ];
     if (type === "none") {
       show(view, el("h2", {}, el("code", {}, ask.shown(key))), el("p", { class: "empty" }, "This key is gone."));
       return;
     }
-    const value = await ask.run(["GETRANGE", key, 0, VALUE_MAX - 1], on);
-    const isText = typeof value === "string";
-    const facts = [["Type", type], ["Expires", left < 0 ? "never" : `in ${span(left / 1000)}`], ["Length", bytes(length)], ["Memory", bytes(memory)], ["Encoding", encoding]];
+    const { length, content, text } = type === "hash" ? await fieldsOf(key, memory, on) : await stringOf(key, on);
+    const facts = [["Type", type], ["Expires", left < 0 ? "never" : `in ${span(left / 1000)}`], length, ["Memory", bytes(memory)], ["Encoding", encoding]];
     show(view,
       el("div", { class: "head" }, el("h2", { class: "key-name" }, el("code", {}, ask.shown(key)))),
       el("dl", { class: "facts" }, facts.map(([name, it]) => el("div", {}, el("dt", {}, name), el("dd", {}, String(it))))),
-      length > VALUE_MAX && el("p", { class: "note" }, `The first ${bytes(VALUE_MAX)} of ${bytes(length)}.`),
-      el("pre", { class: "value", tabindex: "0", "aria-label": "Value" }, isText ? pretty(value) : hex(value.base64)),
+      content,
       session
         ? el("div", { class: "row" },
-          isText && length <= VALUE_MAX && el("button", { type: "button", class: "quiet", onclick: () => edit(key, value, left) }, "Edit"),
+          text !== null && el("button", { type: "button", class: "quiet", onclick: () => edit(key, text, left) }, "Edit"),
           el("button", { type: "button", class: "quiet", onclick: () => expire(key, left) }, left < 0 ? "Let it expire" : "Change its expiry"),
           el("button", { type: "button", class: "danger", onclick: () => remove(key) }, "Delete"))
         : el("p", { class: "note" }, "Sign in to change it."));
   } catch (error) {
     show(view, el("h2", {}, el("code", {}, ask.shown(key))), el("p", { class: "fault" }, error.message));
   }
+}
+
+// What a string holds: its length, how it is shown, and its text if that can be edited.
+async function stringOf(key, on) {
+  const length = await ask.run(["STRLEN", key], on);
+  const value = await ask.run(["GETRANGE", key, 0, VALUE_MAX - 1], on);
+  const isText = typeof value === "string";
+  return {
+    length: ["Length", bytes(length)],
+    content: [
+      length > VALUE_MAX && el("p", { class: "note" }, `The first ${bytes(VALUE_MAX)} of ${bytes(length)}.`),
+      el("pre", { class: "value", tabindex: "0", "aria-label": "Value" }, isText ? pretty(value) : hex(value.base64)),
+    ],
+    text: isText && length <= VALUE_MAX ? value : null,
+  };
+}
+
+// The same of a hash: a line a field.
+async function fieldsOf(key, memory, on) {
+  const count = await ask.run(["HLEN", key], on);
+  const isLarge = memory > HASH_MAX;
+  const [, words] = await ask.run(["HSCAN", key, 0, "COUNT", FIELDS_MAX, ...(isLarge ? ["NOVALUES"] : [])], on);
+  const step = isLarge ? 1 : 2;
+  const lines = [];
+  for (let at = 0; at < words.length && lines.length < FIELDS_MAX; at += step) {
+    lines.push(isLarge ? ask.shown(words[at]) : `${ask.shown(words[at])}: ${ask.shown(words[at + 1])}`);
+  }
+  return {
+    length: ["Fields", number(count)],
+    content: [
+      count > lines.length && el("p", { class: "note" }, `${number(lines.length)} of ${number(count)} fields.`),
+      isLarge && el("p", { class: "note" }, "Names alone: the hash is large."),
+      el("pre", { class: "value", tabindex: "0", "aria-label": "Fields" }, lines.join("\n")),
+    ],
+    text: null,
+  };
 }
 
 // What looks like JSON, with its lines.
