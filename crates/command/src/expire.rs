@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
-use crate::expiry::{Base, Unit, signed};
+use crate::expiry::{Base, Unit, point_in_time, signed};
 use crate::hash;
 use crate::keyspace::Keyspace;
 use crate::number::integer;
@@ -97,17 +97,10 @@ pub(crate) fn expire<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let conditions = Conditions::of(args.from(3))?;
-    let invalid = || ErrorReply::invalid_expiry(command);
     let number = integer(args.at(2))?;
-    let number = match unit {
-        Unit::Seconds => number.checked_mul(1000).ok_or_else(invalid)?,
-        Unit::Milliseconds => number,
-    };
+    let at = point_in_time(number, unit, base, keyspace.now());
+    let at = at.ok_or_else(|| ErrorReply::invalid_expiry(command))?;
     let now = signed(keyspace.now());
-    let at = match base {
-        Base::Now => number.checked_add(now).ok_or_else(invalid)?,
-        Base::Epoch => number,
-    };
     let key = args.at(1);
     let is_set = match key_expiry(keyspace, key)? {
         Some(expires_at) if conditions.allow(expires_at, at) => {

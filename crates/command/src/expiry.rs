@@ -25,6 +25,18 @@ pub(crate) enum Base {
     Epoch,
 }
 
+/// The point in time that `number` says, in milliseconds from the Unix epoch; `None` if no 64 bits hold it.
+pub(crate) fn point_in_time(number: i64, unit: Unit, base: Base, now: UnixMillis) -> Option<i64> {
+    let number = match unit {
+        Unit::Seconds => number.checked_mul(1000)?,
+        Unit::Milliseconds => number,
+    };
+    match base {
+        Base::Now => signed(now).checked_add(number),
+        Base::Epoch => Some(number),
+    }
+}
+
 /// An expiry as a request gives it; the number has not been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExpiryOption<'a> {
@@ -66,14 +78,7 @@ impl<'a> ExpiryOption<'a> {
         if number <= 0 {
             return Err(invalid());
         }
-        let number = match self.unit {
-            Unit::Seconds => number.checked_mul(1000).ok_or_else(invalid)?,
-            Unit::Milliseconds => number,
-        };
-        let at = match self.base {
-            Base::Now => signed(now).checked_add(number).ok_or_else(invalid)?,
-            Base::Epoch => number,
-        };
+        let at = point_in_time(number, self.unit, self.base, now).ok_or_else(invalid)?;
         Ok(UnixMillis(at.unsigned_abs()))
     }
 }

@@ -30,12 +30,15 @@ pub(crate) use read::{hexists, hget, hgetall, hkeys, hlen, hmget, hstrlen, hvals
 pub(crate) use scan::hscan;
 pub(crate) use write::{hdel, hgetdel, hincrby, hincrbyfloat, hmset, hset, hsetex, hsetnx};
 
+use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::Keyspace;
+use crate::number::parse_integer;
 use brickyard_rdb::FieldRef;
-use brickyard_types::UnixMillis;
+use brickyard_types::{UnixMillis, ValueType};
 use draft::Draft;
 use fields::{Field, Fields};
+use std::ops::Range;
 
 /// A hash as it is to be stored: its bytes, and when its record is gone.
 pub type HashRecord = (Vec<u8>, Option<UnixMillis>);
@@ -118,7 +121,7 @@ fn read<'a, K: Keyspace>(keyspace: &'a mut K, key: &[u8]) -> Result<Option<Field
     let Some(entry) = keyspace.read_any(key)? else {
         return Ok(None);
     };
-    if entry.value_type != brickyard_types::ValueType::Hash {
+    if entry.value_type != ValueType::Hash {
         return Err(ErrorReply::WRONG_TYPE.into());
     }
     Ok(Some(
@@ -129,11 +132,7 @@ fn read<'a, K: Keyspace>(keyspace: &'a mut K, key: &[u8]) -> Result<Option<Field
 /// The number of fields that a command says are to follow at `at`, and where they begin: `FIELDS count field ...`.
 ///
 /// `words` to a field: 1, or 2 with its value.
-fn counted(
-    args: crate::args::Args<'_>,
-    at: usize,
-    words: usize,
-) -> Result<std::ops::Range<usize>, ErrorReply> {
+fn counted(args: Args<'_>, at: usize, words: usize) -> Result<Range<usize>, ErrorReply> {
     let is_there = args
         .get(at)
         .is_some_and(|word| word.eq_ignore_ascii_case(b"fields"));
@@ -144,7 +143,7 @@ fn counted(
     }
     const COUNT: ErrorReply =
         ErrorReply::constant("ERR Parameter `numFields` should be greater than 0");
-    let count = args.get(at + 1).and_then(crate::number::parse_integer);
+    let count = args.get(at + 1).and_then(parse_integer);
     let count = count.and_then(|count| usize::try_from(count).ok());
     let count = count.filter(|count| *count > 0).ok_or(COUNT)?;
     let first = at + 2;

@@ -2,8 +2,8 @@
 //!
 //! In:  records, as a scan passes them. Out: the largest keys.
 //!
-//! The walk rests when it has come round and nothing was written since it began, unless it is woken. Until it has come round for the first time the
-//! largest of those are told that it has passed.
+//! The walk rests when it has come round and nothing was written since it began, unless it is woken. Until it has come
+//! round for the first time, it tells the largest of the keys that it has passed.
 
 use super::{KEPT, KEY_BYTES_MAX, rank};
 use brickyard_table::ScanPosition;
@@ -28,8 +28,8 @@ pub(crate) struct BigKeys {
 struct Largest(BTreeSet<(u64, Vec<u8>)>);
 
 impl BigKeys {
-    /// Goes on by about so many records at most, over a table of so many leaves that holds so much; how many they were. `scan`
-    /// goes on in a leaf, from a place in it and for so many records, and says where the next time.
+    /// Goes on by about `records_max` records over a table of so many leaves that holds so much; returns how many they
+    /// were. `scan` goes on in a leaf, from a place in it and for so many records, and returns where it stopped.
     pub(crate) fn walk(
         &mut self,
         (leaves, holds): (usize, usize),

@@ -19,12 +19,22 @@ const INDEXED_FROM: usize = 32;
 pub(super) struct Draft<'a> {
     /// `None`: it was removed.
     fields: Vec<Option<Field<'a>>>,
-    /// How many there are.
-    len: usize,
     /// Where each field is, once [`Self::expect`] has said that many will be asked for.
     places: Option<BTreeMap<&'a [u8], usize>>,
     /// The key's own expiry.
     pub(super) key_expires_at: Option<UnixMillis>,
+    /// Whether a field was set or removed.
+    is_changed: bool,
+}
+
+/// What a draft does to its key.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// No field was set or removed.
+    Nothing,
+    Put(HashRecord),
+    /// No field is left.
+    Delete,
 }
 
 impl<'a> Draft<'a> {
@@ -32,9 +42,9 @@ impl<'a> Draft<'a> {
     pub(super) const fn new() -> Self {
         Self {
             fields: Vec::new(),
-            len: 0,
             places: None,
             key_expires_at: None,
+            is_changed: false,
         }
     }
 
@@ -44,10 +54,10 @@ impl<'a> Draft<'a> {
         let mut all = Vec::with_capacity(fields.count_max().min(1 << 16) + 1);
         all.extend(fields.hiding_due(now).map(Some));
         Self {
-            len: all.len(),
             fields: all,
             places: None,
             key_expires_at,
+            is_changed: false,
         }
     }
 
@@ -59,11 +69,6 @@ impl<'a> Draft<'a> {
         let there = self.fields.iter().enumerate();
         let places = there.filter_map(|(at, field)| Some((field.as_ref()?.name, at)));
         self.places = Some(places.collect());
-    }
-
-    /// How many fields there are.
-    pub(super) const fn len(&self) -> usize {
-        self.len
     }
 
     fn place(&self, name: &[u8]) -> Option<usize> {
@@ -83,6 +88,7 @@ impl<'a> Draft<'a> {
 
     /// Sets a field, whether it was there or not; says whether it was not.
     pub(super) fn set(&mut self, field: Field<'a>) -> bool {
+        self.is_changed = true;
         if let Some(at) = self.place(field.name) {
             self.fields[at] = Some(field);
             return false;
@@ -91,7 +97,6 @@ impl<'a> Draft<'a> {
             places.insert(field.name, self.fields.len());
         }
         self.fields.push(Some(field));
-        self.len += 1;
         true
     }
 
@@ -101,33 +106,38 @@ impl<'a> Draft<'a> {
         if let Some(places) = &mut self.places {
             places.remove(name);
         }
-        self.len -= 1;
+        self.is_changed = true;
         self.fields[at].take()
     }
 
     /// The value to store, and its record's expiry; `None` if no field is left.
     pub(super) fn stored(&self) -> Option<HashRecord> {
-        if self.len == 0 {
-            return None;
-        }
         let fields = self.fields.iter().flatten();
         // When every field is gone, so is the key.
         let last = fields.clone().map(|field| field.expires_at);
-        let last = last.reduce(|one, other| Some(one?.max(other?))).flatten();
+        let last = last.reduce(|one, other| Some(one?.max(other?)))?;
         let own = self.key_expires_at;
         let by_fields = last.filter(|last| own.is_none_or(|own| *last < own));
         let value = write(by_fields.map(|_| own), fields);
         Some((value, by_fields.or(own)))
     }
 
-    /// Stores it; without a field left the key goes.
-    pub(super) fn put<K: Keyspace>(
-        stored: Option<HashRecord>,
-        keyspace: &mut K,
-        key: &[u8],
-    ) -> Result<(), Failure> {
-        let Some((value, expires_at)) = stored else {
-            return keyspace.delete(key).map(|_| ());
+    /// What to do to the key.
+    pub(super) fn change(&self) -> Change {
+        match self.is_changed {
+            false => Change::Nothing,
+            true => self.stored().map_or(Change::Delete, Change::Put),
+        }
+    }
+}
+
+impl Change {
+    /// Does it to `key`.
+    pub(super) fn apply<K: Keyspace>(self, keyspace: &mut K, key: &[u8]) -> Result<(), Failure> {
+        let (value, expires_at) = match self {
+            Self::Nothing => return Ok(()),
+            Self::Delete => return keyspace.delete(key).map(|_| ()),
+            Self::Put(record) => record,
         };
         // A table has room for the length of a string that is as long as may be, and of others one byte less.
         if value.len() >= keyspace.value_bytes_max() {

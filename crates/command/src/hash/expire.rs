@@ -1,6 +1,5 @@
 //! When fields expire: HEXPIRE and its kin, HTTL and its kin, HPERSIST, HGETEX.
 
-use super::draft::Draft;
 use super::fields::Field;
 use super::read::{each_of, several};
 use super::write::draft;
@@ -8,7 +7,7 @@ use super::{counted, read};
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expire::Conditions;
-use crate::expiry::{Base, ExpiryOption, Unit, signed};
+use crate::expiry::{Base, ExpiryOption, Unit, point_in_time, signed};
 use crate::keyspace::Keyspace;
 use crate::number::integer;
 use brickyard_types::UnixMillis;
@@ -42,10 +41,9 @@ pub(crate) fn hexpire<K: Keyspace>(
     };
     let names = counted(args, 3 + usize::from(conditions.is_some()), 1)?;
     let conditions = conditions.unwrap_or_default();
-    let (is_changed, stored) = {
+    let change = {
         let mut draft = draft(keyspace, args.at(1))?;
         draft.expect(names.len());
-        let mut is_changed = false;
         reply.array(names.len());
         for name in names {
             let outcome = match draft.find(args.at(name)) {
@@ -64,15 +62,11 @@ pub(crate) fn hexpire<K: Keyspace>(
                     SET
                 }
             };
-            is_changed |= outcome > NOT_MET;
             reply.integer(outcome);
         }
-        (is_changed, draft.stored())
+        draft.change()
     };
-    match is_changed {
-        true => Draft::put(stored, keyspace, args.at(1)),
-        false => Ok(()),
-    }
+    change.apply(keyspace, args.at(1))
 }
 
 fn is_condition(word: &[u8]) -> bool {
@@ -96,14 +90,7 @@ fn time(
             "ERR invalid expire time, must be >= 0",
         ));
     }
-    let number = match unit {
-        Unit::Seconds => number.checked_mul(1000),
-        Unit::Milliseconds => Some(number),
-    };
-    let at = number.and_then(|number| match base {
-        Base::Now => signed(now).checked_add(number),
-        Base::Epoch => Some(number),
-    });
+    let at = point_in_time(number, unit, base, now);
     let at = at.filter(|at| *at <= LATEST);
     let at = at.ok_or_else(|| ErrorReply::invalid_expiry(command))?;
     Ok(UnixMillis(at.unsigned_abs()))
@@ -149,17 +136,15 @@ pub(crate) fn hpersist<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let names = counted(args, 2, 1)?;
-    let (is_changed, stored) = {
+    let change = {
         let mut draft = draft(keyspace, args.at(1))?;
         draft.expect(names.len());
-        let mut is_changed = false;
         reply.array(names.len());
         for name in names {
             reply.integer(match draft.find(args.at(name)) {
                 None => NO_FIELD,
                 Some(field) if field.expires_at.is_none() => NO_EXPIRY,
                 Some(field) => {
-                    is_changed = true;
                     draft.set(Field {
                         expires_at: None,
                         ..field
@@ -168,12 +153,9 @@ pub(crate) fn hpersist<K: Keyspace>(
                 }
             });
         }
-        (is_changed, draft.stored())
+        draft.change()
     };
-    match is_changed {
-        true => Draft::put(stored, keyspace, args.at(1)),
-        false => Ok(()),
-    }
+    change.apply(keyspace, args.at(1))
 }
 
 /// `HGETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST] FIELDS count field ...`
@@ -200,15 +182,16 @@ pub(crate) fn hgetex<K: Keyspace>(
     let Some(expires_at) = change else {
         return Ok(());
     };
-    let (is_changed, stored) = {
+    let change = {
         let mut draft = draft(keyspace, args.at(1))?;
         draft.expect(names.len());
-        let mut is_changed = false;
         for name in names {
             let Some(field) = draft.find(args.at(name)) else {
                 continue;
             };
-            is_changed |= field.expires_at != expires_at;
+            if field.expires_at == expires_at {
+                continue;
+            }
             if expires_at.is_some_and(|at| at <= now) {
                 draft.remove(field.name);
             } else {
@@ -218,12 +201,9 @@ pub(crate) fn hgetex<K: Keyspace>(
                 });
             }
         }
-        (is_changed, draft.stored())
+        draft.change()
     };
-    match is_changed {
-        true => Draft::put(stored, keyspace, args.at(1)),
-        false => Ok(()),
-    }
+    change.apply(keyspace, args.at(1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Writing fields: HSET, HMSET, HSETNX, HSETEX, HDEL, HGETDEL, HINCRBY, HINCRBYFLOAT.
 
-use super::draft::Draft;
+use super::draft::{Change, Draft};
 use super::fields::Field;
 use super::read::bulk_or_null;
 use super::{counted, read};
@@ -46,7 +46,7 @@ fn set_one<K: Keyspace>(
     let Some((value, is_new)) = fields.with_one(name, value) else {
         return Ok(None);
     };
-    Draft::put(Some((value, expires_at)), keyspace, key)?;
+    Change::Put((value, expires_at)).apply(keyspace, key)?;
     Ok(Some(is_new))
 }
 
@@ -64,13 +64,13 @@ fn set_pairs<K: Keyspace>(
     {
         return Ok(i64::from(is_new));
     }
-    let (added, stored) = {
+    let (added, change) = {
         let mut draft = draft(keyspace, args.at(1))?;
         draft.expect(args.len() / 2 - 1);
         let added: i64 = pairs(args.from(2)).map(|it| i64::from(draft.set(it))).sum();
-        (added, draft.stored())
+        (added, draft.change())
     };
-    Draft::put(stored, keyspace, args.at(1))?;
+    change.apply(keyspace, args.at(1))?;
     Ok(added)
 }
 
@@ -99,21 +99,18 @@ pub(crate) fn hsetnx<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let stored = {
+    let (is_free, change) = {
         let mut draft = draft(keyspace, args.at(1))?;
         let is_free = draft.find(args.at(2)).is_none();
-        is_free.then(|| {
+        if is_free {
             pairs(args.from(2)).for_each(|field| {
                 draft.set(field);
             });
-            draft.stored()
-        })
+        }
+        (is_free, draft.change())
     };
-    reply.integer(i64::from(stored.is_some()));
-    match stored {
-        Some(stored) => Draft::put(stored, keyspace, args.at(1)),
-        None => Ok(()),
-    }
+    reply.integer(i64::from(is_free));
+    change.apply(keyspace, args.at(1))
 }
 
 pub(crate) fn hdel<K: Keyspace>(
@@ -121,18 +118,15 @@ pub(crate) fn hdel<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let (removed, stored) = {
+    let (removed, change) = {
         let mut draft = draft(keyspace, args.at(1))?;
         draft.expect(args.len() - 2);
         let names = args.from(2);
         let removed = names.filter_map(|name| draft.remove(name)).count();
-        (removed, draft.stored())
+        (removed, draft.change())
     };
-    if removed > 0 {
-        Draft::put(stored, keyspace, args.at(1))?;
-    }
     reply.integer(removed as i64);
-    Ok(())
+    change.apply(keyspace, args.at(1))
 }
 
 /// `HGETDEL key FIELDS count field ...`
@@ -142,18 +136,14 @@ pub(crate) fn hgetdel<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let names = counted(args, 2, 1)?;
-    let (is_changed, stored) = {
+    let change = {
         let mut draft = draft(keyspace, args.at(1))?;
-        let before = draft.len();
         draft.expect(names.len());
         reply.array(names.len());
         names.for_each(|at| bulk_or_null(draft.remove(args.at(at)), reply));
-        (draft.len() < before, draft.stored())
+        draft.change()
     };
-    match is_changed {
-        true => Draft::put(stored, keyspace, args.at(1)),
-        false => Ok(()),
-    }
+    change.apply(keyspace, args.at(1))
 }
 
 /// Which of its fields a hash must have for HSETEX.
@@ -208,7 +198,7 @@ pub(crate) fn hsetex<K: Keyspace>(
         Expiry::Set(option) => Some(option.resolve(now, "hsetex")?),
         Expiry::Clear | Expiry::Keep => None,
     };
-    let (is_met, stored) = {
+    let (is_met, change) = {
         let mut draft = draft(keyspace, args.at(1))?;
         draft.expect(words.len() / 2);
         let mut given = pairs(args.from(words.start));
@@ -234,13 +224,10 @@ pub(crate) fn hsetex<K: Keyspace>(
                 }
             }
         }
-        (is_met, draft.stored())
+        (is_met, draft.change())
     };
     reply.integer(i64::from(is_met));
-    match is_met {
-        true => Draft::put(stored, keyspace, args.at(1)),
-        false => Ok(()),
-    }
+    change.apply(keyspace, args.at(1))
 }
 
 /// Gives one field another value; it has that expiry already.
@@ -253,16 +240,16 @@ fn put_value<K: Keyspace>(
     if set_one(key, (name, value), keyspace)?.is_some() {
         return Ok(());
     }
-    let stored = {
+    let change = {
         let mut draft = draft(keyspace, key)?;
         draft.set(Field {
             name,
             value,
             expires_at,
         });
-        draft.stored()
+        draft.change()
     };
-    Draft::put(stored, keyspace, key)
+    change.apply(keyspace, key)
 }
 
 pub(crate) fn hincrby<K: Keyspace>(

@@ -1,4 +1,5 @@
 use crate::args::OwnedArgs;
+use crate::keyspace::Keyspace;
 use crate::testing::MemoryKeyspace;
 use brickyard_types::UnixMillis;
 use brickyard_wire::Protocol;
@@ -115,6 +116,30 @@ fn arithmetic_keeps_a_fields_expiry() {
     );
     keyspace.now = UnixMillis(keyspace.now.0 + 5_001);
     assert_eq!(keyspace.run_line("HINCRBY h n 4"), ":4\r\n");
+}
+
+/// What is written is replicated and synced, all of the hash.
+#[test]
+fn a_request_that_changes_no_field_writes_nothing() {
+    let mut keyspace = MemoryKeyspace::default();
+    keyspace.run_line("HSET h f 1 timed 2");
+    keyspace.run_line("HPEXPIREAT h 2000000 FIELDS 1 timed");
+    let written = keyspace.probe(b"h").unwrap();
+    for request in [
+        "HDEL h nosuch",
+        "HSETNX h f 5",
+        "HGETDEL h FIELDS 1 nosuch",
+        "HSETEX h FNX FIELDS 1 f 5",
+        "HSETEX h FXX FIELDS 1 nosuch 5",
+        "HEXPIRE h 100 FIELDS 1 nosuch",
+        "HEXPIRE h 100 XX FIELDS 1 f",
+        "HPERSIST h FIELDS 2 f nosuch",
+        "HGETEX h PERSIST FIELDS 1 f",
+        "HGETEX h PXAT 2000000 FIELDS 2 timed nosuch",
+    ] {
+        keyspace.run_line(request);
+        assert_eq!(keyspace.probe(b"h").unwrap(), written, "{request}");
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ use brickyard_brick::stats::Stats;
 use brickyard_brick::users::{Grant, Rights, User, Users};
 use brickyard_metadata::brick_name;
 use brickyard_node::First;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(super) fn shared(
     first: &First,
     addresses: &ListenAddresses,
     maxclients: u32,
-    lowest_level: std::sync::Arc<LowestLevel>,
+    lowest_level: Arc<LowestLevel>,
 ) -> Result<Shared, StartError> {
     let node = first.catalog.node(first.node);
     let bricks = node
