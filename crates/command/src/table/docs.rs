@@ -199,3 +199,15 @@ pub struct Docs {
     /// Its synopsis.
     pub arguments: &'static [Argument],
 }
+
+/// Which expiry a key or field must have for another: of EXPIRE, HEXPIRE and their kin.
+pub(super) const EXPIRY_CONDITION: Argument = Argument::one_of(
+    "condition",
+    &[
+        Argument::word("nx", "NX"),
+        Argument::word("xx", "XX"),
+        Argument::word("gt", "GT"),
+        Argument::word("lt", "LT"),
+    ],
+)
+.optional();

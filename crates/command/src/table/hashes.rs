@@ -1,18 +1,7 @@
 //! Commands on hashes.
 
+use super::docs::EXPIRY_CONDITION;
 use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
-
-/// When an expiry is set at all.
-const CONDITION: Argument = Argument::one_of(
-    "condition",
-    &[
-        Argument::word("nx", "NX"),
-        Argument::word("xx", "XX"),
-        Argument::word("gt", "GT"),
-        Argument::word("lt", "LT"),
-    ],
-)
-.optional();
 
 /// Which fields.
 const FIELDS: Argument = Argument::block(
@@ -60,7 +49,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .arguments(&[
             Argument::key("key", 0),
             Argument::integer("seconds"),
-            CONDITION,
+            EXPIRY_CONDITION,
             FIELDS,
         ]),
     command(
@@ -78,7 +67,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .arguments(&[
         Argument::key("key", 0),
         Argument::unix_time("unix-time-seconds"),
-        CONDITION,
+        EXPIRY_CONDITION,
         FIELDS,
     ]),
     command(
@@ -260,7 +249,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .arguments(&[
         Argument::key("key", 0),
         Argument::integer("milliseconds"),
-        CONDITION,
+        EXPIRY_CONDITION,
         FIELDS,
     ]),
     command(
@@ -278,7 +267,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .arguments(&[
         Argument::key("key", 0),
         Argument::unix_time("unix-time-milliseconds"),
-        CONDITION,
+        EXPIRY_CONDITION,
         FIELDS,
     ]),
     command(

@@ -1,18 +1,7 @@
 //! Commands on keys, whatever their values.
 
+use super::docs::EXPIRY_CONDITION;
 use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
-
-/// When an expiry is set at all.
-const CONDITION: Argument = Argument::one_of(
-    "condition",
-    &[
-        Argument::word("nx", "NX"),
-        Argument::word("xx", "XX"),
-        Argument::word("gt", "GT"),
-        Argument::word("lt", "LT"),
-    ],
-)
-.optional();
 
 /// A command of this family.
 const fn command(id: CommandId, name: &'static str, arity: i8, flags: u32) -> Spec {
@@ -61,7 +50,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .arguments(&[
             Argument::key("key", 0),
             Argument::integer("seconds"),
-            CONDITION,
+            EXPIRY_CONDITION,
         ]),
     command(
         CommandId::Expireat,
@@ -78,7 +67,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .arguments(&[
         Argument::key("key", 0),
         Argument::unix_time("unix-time-seconds"),
-        CONDITION,
+        EXPIRY_CONDITION,
     ]),
     command(
         CommandId::Expiretime,
@@ -179,7 +168,7 @@ pub(super) const COMMANDS: &[Spec] = &[
         .arguments(&[
             Argument::key("key", 0),
             Argument::integer("milliseconds"),
-            CONDITION,
+            EXPIRY_CONDITION,
         ]),
     command(
         CommandId::Pexpireat,
@@ -196,7 +185,7 @@ pub(super) const COMMANDS: &[Spec] = &[
     .arguments(&[
         Argument::key("key", 0),
         Argument::unix_time("unix-time-milliseconds"),
-        CONDITION,
+        EXPIRY_CONDITION,
     ]),
     command(
         CommandId::Pexpiretime,
