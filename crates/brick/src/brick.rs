@@ -50,6 +50,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Makes other random bits of those of a start, for names of transactions.
+const COORDINATOR: u64 = 0x5bd1_e995_7b7d_159b;
+
 /// What a brick is made with.
 #[derive(Debug)]
 pub struct BrickConfig {
@@ -130,7 +133,7 @@ impl Brick {
             negative_versions: NegativeVersions::new(Random::new(!seed).next()),
             log: Log::new(),
             segments: Segments::new(segment_bytes),
-            requests: Requests::default(),
+            requests: Requests::new(Random::new(seed ^ COORDINATOR).next()),
             outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),
             workshop: Workshop::default(),
@@ -194,7 +197,8 @@ impl Brick {
         // A walk that waits for anything else is woken by that.
         let rest = rests_until.filter(|it| *it > self.core.now);
         let clean = self.cleaner.rests_until();
-        [silence, rest, clean]
+        let transaction = self.core.requests.distributed.next_deadline();
+        [silence, rest, clean, transaction]
             .into_iter()
             .flatten()
             .chain([tick])

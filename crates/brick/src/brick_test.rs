@@ -269,11 +269,14 @@ fn transaction_is_one_record_and_all_or_nothing() {
 }
 
 #[test]
-fn transaction_over_slots_is_refused_and_a_watched_change_undoes_it() {
+fn transaction_over_slots_is_one_and_a_watched_change_undoes_it() {
     let mut node = Node::new(2, with(Durability::Log));
     let (client, other) = (node.connect(0, Port::Node), node.connect(1, Port::Node));
-    node.call(client, "MULTI\nSET a 1\nSET b 2");
-    assert!(node.call(client, "EXEC").starts_with("-CROSSSLOT"));
+    node.call(client, "MULTI\nSET a 1\nSET b 2\nGET a");
+    assert_eq!(node.call(client, "EXEC"), "*3 +OK +OK $1 1");
+    assert_eq!(node.call(other, "MGET a b"), "*2 $1 1 $1 2");
+    let apart = node.connect(0, Port::Brick);
+    assert!(node.call(apart, "MSETNX a 1 b 2").starts_with("-CROSSSLOT"));
     for key in ["{x}1", "{y}1", "{z}1", "{w}1"] {
         assert_eq!(node.call(client, &format!("WATCH {key}")), "+OK");
         node.call(other, &format!("SET {key} theirs"));

@@ -20,7 +20,7 @@ mod subscribers;
 mod user;
 
 pub(crate) use memory::Evicted;
-pub(crate) use reply::wants_reply;
+pub(crate) use reply::{Last, wants_reply};
 pub(crate) use subscribers::Desk;
 use user::reenter_user;
 pub(crate) use user::{database_of, enter_anonymous, enter_user};
@@ -37,7 +37,7 @@ use brickyard_types::Instant;
 use brickyard_wire::Protocol;
 use memory::BufferBytes;
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Index, IndexMut};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -64,6 +64,8 @@ pub(crate) struct Clients {
     orphaned: Vec<(Member, u64)>,
     /// That execute nothing more.
     closing: Vec<ConnectionId>,
+    /// What begins when all that the connection asked before it has been answered.
+    begins_last: BTreeMap<ConnectionId, Last>,
     /// That may be over when the batch is done.
     ending: Vec<ConnectionId>,
     /// Told of changes of the map, with the client that asked.
@@ -498,6 +500,8 @@ impl Clients {
         })?;
         let id = self.closing.swap_remove(at);
         let mut closed = self.connections.remove(id.0 as usize);
+        // It has not begun, and nobody would hear of it.
+        self.begins_last.remove(&id);
         self.leave_all(Desk::of(core), id, closed.session.told.subscriptions.take());
         assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
         let marks = closed.marks;

@@ -23,6 +23,8 @@ use crate::accepted::ConnectionId;
 use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::channels::Published;
+use crate::coordinate::Coordinator;
+use crate::distributed::Action;
 use crate::effect::Effect;
 use crate::forward::{Forward, ForwardReply, NoRoom, ReplyKind};
 use crate::keyed::{
@@ -89,6 +91,62 @@ impl Brick {
                 self.forward(owner, request);
             }
             _ => self.await_view(request),
+        }
+    }
+
+    /// Begins a transaction whose keys are of several slots.
+    fn coordinate(&mut self, mut request: Request) {
+        self.reserve(&mut request, 0);
+        Coordinator::new(&mut self.core).begin(request);
+        self.see_to_transactions();
+    }
+
+    /// An answer to a part of a distributed transaction.
+    pub(crate) fn on_transaction_answer(&mut self, token: Token, bytes: Vec<u8>) {
+        let answers = &mut self.core.requests.distributed.answers;
+        answers.push_back((token, bytes));
+        self.see_to_transactions();
+    }
+
+    /// Does what distributed transactions have left to do, and looks at what comes of it, one after the other: some of it comes
+    /// at once.
+    pub(crate) fn see_to_transactions(&mut self) {
+        if std::mem::replace(&mut self.core.requests.distributed.is_driven, true) {
+            return;
+        }
+        loop {
+            let distributed = &mut self.core.requests.distributed;
+            if let Some(action) = distributed.actions.pop_front() {
+                self.carry_out(action);
+            } else if let Some((token, bytes)) = distributed.answers.pop_front() {
+                Coordinator::new(&mut self.core).on_answer(token, &bytes);
+            } else {
+                break;
+            }
+        }
+        self.core.requests.distributed.is_driven = false;
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Begin(request) => self.begin(*request),
+            Action::Reply {
+                origin,
+                bytes,
+                dependency,
+                deadline,
+            } => self.complete(origin, bytes, dependency, deadline),
+            Action::GiveBack(request, needed) => self.give_back(*request, needed),
+            Action::Redispatch(request) => self.redispatch(*request),
+        }
+    }
+
+    /// A request that was here may not be executed here any more, or not now.
+    fn redispatch(&mut self, request: Request) {
+        if request.origin.member == self.core.member() {
+            self.begin(request);
+        } else {
+            self.begin_peers(request);
         }
     }
 
@@ -160,6 +218,12 @@ impl Brick {
             if !matches!(admission, SubrequestAdmission::Serves) {
                 return self.set_subrequest_aside(admission, request);
             }
+        }
+        if let Work::Transaction(transaction) = &request.work
+            && transaction.anchor.is_some()
+        {
+            // What it waits for its parts say.
+            return self.coordinate(request);
         }
         if must_await_values(&self.core, &request.work, table) {
             return self.await_values(request, Vec::new());
@@ -637,7 +701,9 @@ impl Brick {
     /// A request of a client of this brick is not answered on the spot: it gets room for a reply of `known` bytes, or of as many
     /// as others had. One that has room keeps it.
     fn reserve(&mut self, request: &mut Request, known: usize) {
-        if request.room == UNBOUNDED && request.origin.member == self.core.member() {
+        // What a part answers is bounded by what a transaction may read.
+        let is_clients = !request.origin.token.is_of_part();
+        if is_clients && request.room == UNBOUNDED && request.origin.member == self.core.member() {
             request.room = self.clients.reserve(request.origin.token, known);
         }
     }
@@ -733,6 +799,9 @@ impl Brick {
     /// Whether a reply decides what its connection does next: commands of a transaction that are about no keys
     /// run when the rest has committed, not when that may yet be refused.
     fn has_later(&self, token: Token) -> bool {
+        if token.is_of_part() {
+            return true;
+        }
         let connection = self.clients.named(token);
         connection.is_some_and(|it| !it.session.multi.after_exec.is_empty())
     }

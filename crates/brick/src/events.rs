@@ -6,6 +6,7 @@ use crate::append::BatchId;
 use crate::baselines::append_baselines;
 use crate::brick::Brick;
 use crate::clean::{APART_TOKEN, Permit};
+use crate::coordinate::Coordinator;
 use crate::dispatch::lose;
 use crate::effect::{Effect, Event};
 use crate::forward::{Forward, NoRoom, ReplyKind};
@@ -284,6 +285,9 @@ impl Brick {
         self.let_out_upto = now;
         self.clients.let_out(&self.core.log);
         self.let_out_requests();
+        if self.core.requests.distributed.take_resolved(&self.core.log) {
+            self.core.replicas.wake();
+        }
         let stats = self.core.stats();
         stats
             .log
@@ -329,6 +333,8 @@ impl Brick {
             self.adopt_waiting();
         }
         self.upkeep.on_tick(&mut self.core);
+        Coordinator::new(&mut self.core).tick();
+        self.see_to_transactions();
         self.evictions.on_tick(&mut self.core, &mut self.clients);
         self.clean();
         self.end_waits();

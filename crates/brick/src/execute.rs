@@ -8,8 +8,9 @@ use crate::accepted::ConnectionId;
 use crate::batch::{BATCH_BYTES_MAX, Batch, Found, Parsed, Target, is_heavy};
 use crate::brick::Brick;
 use crate::check::check;
-use crate::clients::wants_reply;
+use crate::clients::{Last, wants_reply};
 use crate::connection::ReplyMode;
+use crate::coordinate::Coordinator;
 use crate::keyed::{self, Asked, Left, asked};
 use crate::output::CommitDependency;
 use crate::quota::is_limit;
@@ -35,6 +36,9 @@ impl Brick {
         self.take_messages();
         self.run_ready();
         self.retry_waiting();
+        self.begin_last();
+        Coordinator::new(&mut self.core).retry();
+        self.see_to_transactions();
         self.ask_again();
         self.core.tables.free_removed();
         let is_single = self.core.shared.settings.measures_each();
@@ -45,6 +49,21 @@ impl Brick {
         self.clients.end_batch();
         self.upkeep.on_turn(&mut self.core);
         self.evictions.on_turn(&mut self.core, &mut self.clients);
+    }
+
+    /// What waited for all that its connection had asked before begins, if that has been answered.
+    pub(crate) fn begin_last(&mut self) {
+        while let Some(last) = self.clients.take_last() {
+            self.begin_now(last);
+        }
+    }
+
+    /// The same begins, since nothing is before it.
+    pub(crate) fn begin_now(&mut self, last: Last) {
+        match last {
+            Last::Request(request) => self.begin(*request),
+            Last::Subrequests(asked, bricks, token) => self.ask_subrequests(&asked, bricks, token),
+        }
     }
 
     fn execute_batch(&mut self, is_single: bool) {
@@ -213,19 +232,25 @@ impl Brick {
         let (core, clients) = (&mut self.core, &mut self.clients);
         match keyed::execute(core, clients, id, spec, target, args, attempt) {
             Ok(Left::Nothing) => {}
-            Ok(left) => self.go_on(left),
+            Ok(left) => self.go_on(id, left),
             Err(error) => self.refuse(id, Some(spec), &error),
         }
     }
 
     /// A command on keys waits, or goes elsewhere.
-    fn go_on(&mut self, left: Left) {
+    fn go_on(&mut self, id: ConnectionId, left: Left) {
         match left {
             Left::Nothing => {}
             Left::AwaitView(request) => self.await_view(request),
             Left::Forward(owner, request) => self.forward(owner, request),
             Left::AwaitValues(request, wanted) => self.await_values(request, wanted),
             Left::Redirect(redirect, request) => self.redirect(redirect, request),
+            Left::Last(request) => {
+                let last = self.clients.begin_alone(id, Last::Request(request));
+                if let Some(last) = last {
+                    self.begin_now(last);
+                }
+            }
             Left::Begin(parts) => parts.into_iter().for_each(|part| self.begin(part)),
         }
     }

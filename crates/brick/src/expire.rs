@@ -57,6 +57,7 @@ pub(crate) const CONTEXT: RequestContext = RequestContext {
     reads_only: false,
     sees_prepared: false,
     writes_many: false,
+    sees_intents: false,
     values_max: UNBOUNDED,
 };
 

@@ -344,7 +344,8 @@ impl Gather {
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, self.protocol);
         match self.join {
-            Join::Only | Join::Watch | Join::Exec => {
+            Join::Watch => return parts.concat(),
+            Join::Only | Join::Exec => {
                 return parts.into_iter().next().unwrap_or_default();
             }
             Join::Ok | Join::Saved { .. } => reply.ok(),

@@ -1,7 +1,7 @@
 //! A walk over the tables, some records a tick, by which the largest keys are found, and fields of hashes whose time is over;
 //! and the rates of hot keys decay.
 //!
-//! In:  ticks. Out: what `key_stats` keeps; hashes written anew without what is over of them.
+//! In:  ticks. Out: what `key_stats` keeps; hashes written anew without what is over of them; intents that somebody should resolve.
 //!
 //! A field that nobody asks for goes when the walk comes by, so it takes memory for some time longer: a million keys are
 //! passed in less than two minutes. Of hashes whose values are on disk alone fields go when somebody reads them.
@@ -25,11 +25,20 @@ const RECORDS_PER_TICK: usize = 1_024;
 /// Hashes that are written anew between two ticks, of one table; the next round comes by the others.
 const HASHES_PER_TICK: usize = 64;
 
+/// Keys that the walk has found something about.
+#[derive(Debug, Default)]
+struct Due {
+    /// Fields of them are over.
+    hashes: Vec<Vec<u8>>,
+    /// They have intents of transactions, which nobody may be resolving.
+    locked: Vec<Vec<u8>>,
+}
+
 /// `elapsed` after the last tick. `turn`: the table that was looked at last.
 pub(crate) fn on_tick(core: &mut Core, turn: &mut usize, elapsed: Duration) {
     let mut left = RECORDS_PER_TICK;
     let tables = core.tables.len();
-    let mut due = Vec::new();
+    let mut due = Due::default();
     let now = core.unix;
     for _ in 0..tables {
         *turn = (*turn + 1) % tables;
@@ -38,23 +47,23 @@ pub(crate) fn on_tick(core: &mut Core, turn: &mut usize, elapsed: Duration) {
             left -= walk(state, left, now, &mut due);
         }
         assert!(
-            due.len() <= HASHES_PER_TICK,
+            due.hashes.len() <= HASHES_PER_TICK,
             "{} hashes are to be written anew in one tick",
-            due.len()
+            due.hashes.len()
         );
-        for key in due.drain(..) {
+        for key in due.hashes.drain(..) {
             expire_fields(core, *turn, &key);
+        }
+        if let Some(state) = core.tables.get(*turn) {
+            let met = &mut core.requests.distributed.met;
+            let locked = due.locked.drain(..);
+            locked.for_each(|key| met.note(state.id, &key, core.now));
         }
     }
 }
 
-/// Goes on by about so many records at most; how many they were. `due`: keys of which fields are over at `now`.
-fn walk(
-    state: &mut TableState,
-    records_max: usize,
-    now: UnixMillis,
-    due: &mut Vec<Vec<u8>>,
-) -> usize {
+/// Goes on by about so many records at most; how many they were. `due`: keys of which fields are over at `now`, or with intents.
+fn walk(state: &mut TableState, records_max: usize, now: UnixMillis, due: &mut Due) -> usize {
     let TableState {
         table,
         partitions,
@@ -70,17 +79,26 @@ fn walk(
     if field_expiry.is_some_and(|at| at < now) && big.wake() {
         *field_expiry = None;
     }
+    if table.intents() > 0 {
+        // What it finds now are those that stay.
+        big.wake();
+    }
     big.walk(extent, records_max, |leaf, from, left, visit| {
         let partition = partitions.get(leaf)?.as_ref();
         let partition = partition.filter(|it| it.is_primary())?;
         table.scan(partition.local, from, left, |key, found| {
             visit(key, key.len() + found.value.len());
+            if found.value_type == ValueType::Intent {
+                due.locked.push(key.to_vec());
+            }
             let first = match found.value {
                 ValueRef::Hot(value) if found.value_type == ValueType::Hash => first_expiry(value),
                 _ => None,
             };
             match first {
-                Some(at) if at < now && due.len() < HASHES_PER_TICK => due.push(key.to_vec()),
+                Some(at) if at < now && due.hashes.len() < HASHES_PER_TICK => {
+                    due.hashes.push(key.to_vec());
+                }
                 Some(at) => *field_expiry = Some(field_expiry.map_or(at, |it| it.min(at))),
                 None => {}
             }

@@ -5,27 +5,33 @@
 //!
 //! Invariants:
 //! - A command whose keys are all in one slot takes effect at one instant, on every port.
+//! - At the node port so does one whose keys are of several slots ([`crate::distributed`]).
 //! - A command that is merely many (MGET, MSET, DEL, ...) is split by key at the node port, and
 //!   each key's part takes effect at one instant.
 //! - Commands that touch a key for which a request waits wait behind it.
 //!
 //! The files: this one the way of a client's command from its request to its reply, `admission` (may it run
-//! here, now), `scatter` (in parts, by key), `run` (on one partition), `work` (of a request), `attempt` (one with an id), `exec` (a transaction), `script` (what a script calls),
+//! here, now), `scatter` (in parts, by key), `run` (on one partition), `work` (of a request), `attempt` (one with an id), `exec` (a transaction), `part` (what a distributed one asks), `script` (what a script calls),
 //! `touched` (keys on which a request waits). What does not run at once goes on in `dispatch`.
 
 mod admission;
 mod attempt;
 mod exec;
+mod part;
 mod run;
 mod scatter;
 mod script;
+mod step_view;
 mod touched;
 mod work;
 
 pub(crate) use admission::{Admission, admission_of, may_run};
 pub(crate) use attempt::{Asked, asked, honest_line, honest_reply, name_work};
-pub(crate) use run::{Caller, Missing};
+pub(crate) use exec::{Stepped, admit_steps, run_all};
+pub(crate) use part::put_intent;
+pub(crate) use run::{Caller, Missing, Ran, ran, writer_of};
 pub(crate) use script::ScriptRun;
+pub(crate) use step_view::StepView;
 #[cfg(test)]
 pub(crate) use touched::key_ref;
 pub(crate) use touched::{is_behind_values, keys_of, must_await_values};
@@ -37,8 +43,9 @@ use crate::clients::{Clients, wants_reply};
 use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::output::CommitDependency;
-use crate::refusal::{CROSSSLOT, EARLIER_NODE, no_table, redirect};
+use crate::refusal::{CROSSSLOT, EARLIER_NODE, dropped_table, may_distribute, no_table, redirect};
 use crate::request::{Attempt, Request, UNBOUNDED, Work};
+use crate::transaction::Transaction;
 use crate::view::{ColdWanted, Redirect};
 pub(crate) use admission::admission;
 use admission::behind_earlier;
@@ -48,7 +55,7 @@ use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys};
 use brickyard_metadata::Level;
 use brickyard_routing::Member;
 use brickyard_types::TableId;
-use run::{Call, run, writer_of};
+use run::{Call, run};
 use scatter::{scatter, split};
 
 /// What is left to do for a command on keys.
@@ -66,6 +73,8 @@ pub(crate) enum Left {
     Redirect(Redirect, Request),
     /// Its parts begin, each by itself.
     Begin(Vec<Request>),
+    /// It begins when all before it has been answered.
+    Last(Box<Request>),
 }
 
 /// Executes a client's command on keys, which may have an id: its reply is written, or a place is left for it.
@@ -108,7 +117,15 @@ pub(crate) fn execute(
             {
                 return scatter(core, clients, id, spec, split, args).map(Left::Begin);
             }
-            return Err(CROSSSLOT);
+            if attempt.is_some() {
+                return Err(CROSSSLOT);
+            }
+            may_distribute(core, port)?;
+            let transaction = Transaction::of_command(spec, args.to_owned()).anchored();
+            let table = core.table(table).ok_or_else(dropped_table)?.id;
+            let work = Work::Transaction(Box::new(transaction));
+            let request = defer(core, clients, id, table, work);
+            return Ok(Left::Last(Box::new(request)));
         }
     }
     let Some(state) = core.table(table) else {

@@ -31,9 +31,11 @@ mod cluster_harness;
 #[cfg(test)]
 mod cluster_test;
 mod connection;
+mod coordinate;
 mod core;
 mod cpu_load;
 mod dispatch;
+mod distributed;
 mod effect;
 mod events;
 mod evictions;

@@ -99,6 +99,12 @@ impl Prepared {
         matches!(self.kind, Kind::Put | Kind::Delete)
     }
 
+    /// Whether it gives a key an intent of a transaction.
+    #[inline]
+    pub(crate) fn is_intent(&self) -> bool {
+        self.kind == Kind::Put && self.value_type == ValueType::Intent
+    }
+
     /// Bytes of memory that its record will take in the table, or somewhat less.
     #[inline]
     pub(crate) const fn memory(&self) -> usize {
@@ -132,6 +138,15 @@ struct Newest {
     count: u32,
 }
 
+/// What prepared operations come to together.
+#[derive(Debug, Default)]
+struct PreparedTotals {
+    /// By table, the memory that they will take in it.
+    bytes: Vec<usize>,
+    /// How many of them are intents.
+    intents: usize,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -142,8 +157,8 @@ pub(crate) struct Log {
     pending_bytes: usize,
     /// Bytes of records that have neither committed nor been cut.
     held_bytes: usize,
-    /// By table, the memory that operations in `newest` will take in it.
-    prepared_bytes: Vec<usize>,
+    /// Of the operations in `newest`.
+    prepared: PreparedTotals,
     spare: Vec<Vec<u8>>,
     spare_operations: Vec<Vec<Prepared>>,
     spare_records: Vec<Vec<Held>>,
@@ -167,7 +182,7 @@ impl Log {
             frontier: Frontier::default(),
             pending_bytes: 0,
             held_bytes: 0,
-            prepared_bytes: Vec::new(),
+            prepared: PreparedTotals::default(),
             spare: Vec::new(),
             spare_operations: Vec::new(),
             spare_records: Vec::new(),
@@ -183,6 +198,12 @@ impl Log {
     #[inline]
     pub(crate) fn frontier(&self) -> Frontier {
         self.frontier
+    }
+
+    /// Whether an intent is prepared.
+    #[inline]
+    pub(crate) const fn has_intents(&self) -> bool {
+        self.prepared.intents > 0
     }
 
     /// The last batch that is in the log. (The frontier also passes batches that were refused.)
@@ -209,7 +230,7 @@ impl Log {
 
     /// Bytes of memory that the table will take for what is prepared, as if all of it were new.
     pub(crate) fn prepared_bytes(&self, table: usize) -> usize {
-        self.prepared_bytes.get(table).copied().unwrap_or(0)
+        self.prepared.bytes.get(table).copied().unwrap_or(0)
     }
 
     /// Whether clients were told that nobody knows of what a partition has in a batch.

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::request::Attempt;
 use crate::tables::TableState;
 use brickyard_command::ErrorReply;
+use brickyard_metadata::Level;
 use brickyard_routing::{Location, Member};
 use brickyard_wire::{Protocol, Reply};
 
@@ -93,4 +94,19 @@ pub(crate) fn too_few(state: &TableState, leaf: u32, reads_only: bool) -> Option
             state.name
         ))
     })
+}
+
+/// Whether keys of several slots may be written together: a node that knows no such transactions would take what they leave in its log
+/// for damage.
+pub(crate) fn may_distribute(core: &Core, port: Port) -> Result<(), ErrorReply> {
+    if port != Port::Node {
+        return Err(CROSSSLOT);
+    }
+    match core.shared.lowest_level.has(Level::TRANSACTIONS) {
+        true => Ok(()),
+        false => Err(ErrorReply::constant(
+            "CROSSSLOT Keys in request don't hash to the same slot, and a node of this cluster runs an earlier version of the \
+             program, which knows no transactions over several; upgrade all nodes first",
+        )),
+    }
 }

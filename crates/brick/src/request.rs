@@ -12,6 +12,7 @@
 //! Not here: where it waits (`requests`), what happens to it next (`dispatch`).
 
 use crate::accepted::ConnectionId;
+use crate::distributed::part::Part;
 use crate::output::PlaceholderId;
 use crate::transaction::Transaction;
 use brickyard_command::{Args, CommandId, OwnedArgs, Spec, is_data_command, table::flag};
@@ -23,6 +24,9 @@ use brickyard_wire::Protocol;
 /// Room for a reply of any length: whoever runs a request on the spot has looked at its client's output.
 pub(crate) const UNBOUNDED: usize = usize::MAX;
 
+/// The connection that parts of distributed transactions are asked for by: no client has it.
+pub(crate) const PARTS: ConnectionId = ConnectionId(u32::MAX);
+
 /// Which part of which reply of which client something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
@@ -31,6 +35,13 @@ pub(crate) struct Token {
     pub(crate) client: u64,
     pub(crate) placeholder: PlaceholderId,
     pub(crate) part: u32,
+}
+
+impl Token {
+    /// Whether an answer with it is for a distributed transaction.
+    pub(crate) fn is_of_part(self) -> bool {
+        self.connection == PARTS
+    }
 }
 
 /// Who waits for the outcome of some work: a client of this brick, or another brick.
@@ -124,8 +135,10 @@ pub(crate) enum Work {
     Command(&'static Spec, OwnedArgs),
     /// A command on keys of one slot that writes, and can be recognised when it comes again.
     Attempt(Attempt, &'static Spec, OwnedArgs),
-    /// A transaction on one partition.
+    /// A transaction on one partition, or one that has an anchor and is coordinated at the partition of that.
     Transaction(Box<Transaction>),
+    /// What such a transaction asks of one partition's primary.
+    Part(Box<Part>),
     /// A brick's share of a command on the whole table, and which partitions that is in the eyes of who asks
     /// ([`crate::session::subrequest::subrequest_name`]); 0: whatever the brick has.
     Subrequest(&'static Spec, OwnedArgs, u64),
@@ -159,6 +172,7 @@ impl Work {
             Self::Command(spec, _) | Self::Subrequest(spec, ..) => spec.has(flag::READONLY),
             Self::Attempt(..) => false,
             Self::Transaction(transaction) => transaction.only_reads(),
+            Self::Part(part) => part.only_reads(),
         }
     }
 
@@ -167,7 +181,7 @@ impl Work {
         match self {
             Self::Subrequest(..) => true,
             Self::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
-            Self::Attempt(..) | Self::Transaction(_) => false,
+            Self::Attempt(..) | Self::Transaction(_) | Self::Part(_) => false,
         }
     }
 
@@ -183,6 +197,7 @@ impl Work {
                 args.memory_bytes()
             }
             Self::Transaction(transaction) => transaction.bytes(),
+            Self::Part(part) => part.bytes(),
         }
     }
 
@@ -193,6 +208,7 @@ impl Work {
                 args.as_args().get(spec.key_first as usize)
             }
             Self::Transaction(transaction) => transaction.first_key(),
+            Self::Part(part) => Some(part.first_key()),
             Self::Command(..) | Self::Attempt(..) | Self::Subrequest(..) => None,
         }
     }

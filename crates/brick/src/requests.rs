@@ -28,6 +28,7 @@ pub(crate) use order::{Orders, Place};
 pub(crate) use replies::{Held, Replies};
 pub(crate) use values::{ColdValue, Values};
 
+use crate::distributed::Distributed;
 use crate::log::KeyRef;
 use crate::output::{CommitDependency, Lost, Meets, PlaceholderId};
 use crate::request::{Request, SessionOrder, Token, Work};
@@ -87,7 +88,7 @@ impl Waiting {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Requests {
     waiting: Slab<Waiting>,
     orders: Orders,
@@ -101,12 +102,31 @@ pub(crate) struct Requests {
     local_reads: BTreeMap<(u64, PlaceholderId, u32), Option<SessionOrder>>,
     pub(crate) replies: Replies,
     pub(crate) stalls: Stalls,
+    pub(crate) distributed: Distributed,
 }
 
 impl Requests {
+    /// `coordinator`: what this life of the brick is called among those that coordinate.
+    pub(crate) fn new(coordinator: u64) -> Self {
+        Self {
+            waiting: Slab::new(),
+            orders: Orders::default(),
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            view: VecDeque::new(),
+            view_bytes: 0,
+            barrier: VecDeque::new(),
+            values: Values::default(),
+            local_reads: BTreeMap::new(),
+            replies: Replies::default(),
+            stalls: Stalls::default(),
+            distributed: Distributed::new(coordinator),
+        }
+    }
+
     /// Whether nothing is here, and no reply to another brick is held back.
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.replies.all_left()
+        self.waiting.is_empty() && self.replies.all_left() && self.distributed.is_idle()
     }
 
     /// What is on its way, by order.

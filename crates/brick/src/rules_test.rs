@@ -3,6 +3,7 @@
 
 mod answers;
 mod log;
+mod transactions;
 mod views;
 
 use crate::cluster_harness::tables::{on_disk, replicated};

@@ -41,7 +41,7 @@ pub(crate) mod whole;
 
 use crate::accepted::{ConnectionId, Port};
 use crate::brick::Brick;
-use crate::clients::Clients;
+use crate::clients::{Clients, Last};
 use crate::connection::{Blocked, Connection};
 use crate::core::Core;
 use crate::effect::{ControlReply, ControlRequest, Effect};
@@ -235,8 +235,21 @@ impl Brick {
                     (then, audited),
                 );
             }
-            Next::Subrequests(asked, bricks, token) => self.ask_subrequests(&asked, bricks, token),
-            Next::Begin(request) => self.begin(request),
+            Next::Subrequests(asked, bricks, token) => {
+                let last = Last::Subrequests(Box::new(asked), bricks, token);
+                if let Some(last) = self.clients.begin_alone(id, last) {
+                    self.begin_now(last);
+                }
+            }
+            Next::Last(request) => {
+                let last = self.clients.begin_alone(id, Last::Request(request));
+                if let Some(last) = last {
+                    self.begin_now(last);
+                }
+            }
+            Next::Begin(requests) => {
+                requests.into_iter().for_each(|request| self.begin(request));
+            }
             Next::Part(token, bytes) => self.on_part(token, bytes, CommitDependency::NONE),
             Next::Export {
                 name,
@@ -290,7 +303,12 @@ impl Brick {
     }
 
     /// Asks each brick for its subrequest, as the parts of a reply from `token`'s part on.
-    fn ask_subrequests(&mut self, asked: &Subrequests, bricks: Vec<Member>, token: Token) {
+    pub(crate) fn ask_subrequests(
+        &mut self,
+        asked: &Subrequests,
+        bricks: Vec<Member>,
+        token: Token,
+    ) {
         let Subrequests {
             spec,
             args,
@@ -341,6 +359,13 @@ impl Brick {
 
     /// A part of a reply is there.
     pub(crate) fn on_part(&mut self, token: Token, bytes: Vec<u8>, dependency: CommitDependency) {
+        if token.is_of_part() {
+            assert!(
+                dependency.is_none(),
+                "an answer that waits for {dependency:?}"
+            );
+            return self.on_transaction_answer(token, bytes);
+        }
         let Some(mut whole) = self
             .clients
             .take_part(token, bytes, dependency, self.core.now)
@@ -351,6 +376,7 @@ impl Brick {
         let core = &self.core;
         self.clients
             .fill(token, whole, &core.shared.settings, &core.log);
+        self.begin_last();
     }
 
     /// A reply in parts is whole; some mean more than they say.

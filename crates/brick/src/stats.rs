@@ -135,6 +135,19 @@ pub struct ErrorStats {
     pub limited: Counter,
 }
 
+/// What a brick counts of transactions over several partitions.
+#[derive(Debug, Default)]
+pub struct DistributedStats {
+    /// Those that have committed here.
+    pub committed: Counter,
+    /// Attempts that came upon another one and were made again.
+    pub retried: Counter,
+    /// Attempts whose anchor's partition has another primary, or had one meanwhile.
+    pub moved: Counter,
+    /// Intents that were resolved without their coordinator.
+    pub recovered: Counter,
+}
+
 /// What a brick counts of its log.
 #[derive(Debug, Default)]
 pub struct LogStats {
@@ -170,6 +183,8 @@ pub struct Stats {
     pub errors: ErrorStats,
     /// Its log.
     pub log: LogStats,
+    /// Its transactions over several partitions.
+    pub distributed: DistributedStats,
     /// Commands executed.
     pub commands: Counter,
     /// Requests passed to other bricks of the node.

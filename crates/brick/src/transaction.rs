@@ -110,6 +110,8 @@ pub(crate) struct Transaction {
     pub(crate) is_bare: bool,
     /// The key that says where it belongs, if its scripts are alone and name none.
     pub(crate) route: Option<Vec<u8>>,
+    /// Its keys are of several slots: the partition of this one decides ([`crate::distributed`]).
+    pub(crate) anchor: Option<Vec<u8>>,
 }
 
 impl Transaction {
@@ -120,14 +122,36 @@ impl Transaction {
             watches: Vec::new(),
             is_bare: true,
             route,
+            anchor: None,
         }
+    }
+
+    /// A command that came alone.
+    pub(crate) fn of_command(spec: &'static Spec, args: OwnedArgs) -> Self {
+        Self {
+            steps: vec![Step::Command(spec, args)],
+            is_bare: true,
+            ..Self::default()
+        }
+    }
+
+    /// The same, with keys of several slots: what it writes decides where.
+    pub(crate) fn anchored(mut self) -> Self {
+        let writing = self.steps.iter().filter(|step| !step.only_reads());
+        let written = writing.filter_map(Step::first_key).next();
+        self.anchor = written.or_else(|| self.first_key()).map(<[u8]>::to_vec);
+        self
     }
 
     /// The key that says where it belongs.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         let in_steps = self.steps.iter().find_map(Step::first_key);
         let watched = || self.watches.first().map(|watch| &watch.key[..]);
-        in_steps.or_else(watched).or(self.route.as_deref())
+        let anchor = self.anchor.as_deref();
+        anchor
+            .or(in_steps)
+            .or_else(watched)
+            .or(self.route.as_deref())
     }
 
     /// Whether none of its steps writes.

@@ -14,13 +14,15 @@
 //! - An expired key is gone only once its removal has committed (rules `removals name what they remove` and
 //!   `only the primary expires keys`).
 //!
-//! The files: `keyspace` (the trait), `newest` (what a key holds), `write` (what becomes of writes).
+//! The files: `keyspace` (the trait), `newest` (what a key holds), `steps` (of a transaction), `write` (what becomes of writes).
 
 mod keyspace;
 mod newest;
+mod steps;
 mod write;
 
 use crate::core::Core;
+use crate::distributed::Age;
 use crate::executed::kept;
 use crate::keyspace_events::Cause;
 use crate::log::{KeyRef, Writer};
@@ -28,14 +30,13 @@ use crate::output::CommitDependency;
 use crate::request::Attempt;
 use crate::requests::ColdValue;
 use crate::settings::Settings;
-use crate::stats::Stats;
 use crate::tables::{Partition, TableState};
 use crate::transaction::Watch;
 use crate::version::Version;
-use brickyard_command::{Args, ErrorReply, Failure, Keyspace, Spec, table::flag};
+use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
-use brickyard_types::{Op, Position};
+use brickyard_types::{Op, Position, TableId};
 use newest::ReadSet;
 use write::Named;
 
@@ -60,6 +61,8 @@ pub(crate) struct RequestContext {
     pub(crate) sees_prepared: bool,
     /// The command may write more than once: writes are collected into one record.
     pub(crate) writes_many: bool,
+    /// It sees and replaces intents of transactions; any other command waits until they are resolved.
+    pub(crate) sees_intents: bool,
     /// How many bytes of values it may read, since its asker has room for no more ([`crate::room`]).
     pub(crate) values_max: usize,
 }
@@ -82,6 +85,8 @@ pub(crate) struct View<'a> {
     read_set: ReadSet,
     wanted: Vec<ColdWanted>,
     expired: Vec<(Location, Vec<u8>)>,
+    /// Keys with intents of transactions that are not resolved.
+    locked: Vec<Vec<u8>>,
     has_written: bool,
     /// A key has a prepared operation whose outcome is not known here yet: the command must wait for it.
     is_unsettled: bool,
@@ -143,7 +148,8 @@ pub(crate) enum Redirect {
     /// A prepared operation on one of its keys may commit or be cut (rules `uncommitted ops are voted for again` and
     /// `reads of several keys see one moment`).
     Wait,
-    /// A key has expired, which the primary alone decides (rule `only the primary expires keys`).
+    /// A key has expired, which the primary alone decides (rule `only the primary expires keys`), or it has an intent, which
+    /// the primary sees resolved.
     AskPrimary,
 }
 
@@ -174,6 +180,7 @@ impl<'a> View<'a> {
             read_set: ReadSet::new(),
             wanted: Vec::new(),
             expired: Vec::new(),
+            locked: Vec::new(),
             has_written: false,
             is_unsettled: false,
             reads_past_room: false,
@@ -227,33 +234,14 @@ impl<'a> View<'a> {
             .expect("checked before the command ran")
     }
 
-    /// Whether a key is of the slot and partition that this view is of.
-    pub(crate) fn has(&self, key: &[u8]) -> bool {
-        let (is, known) = (self.locate(key), self.known.1);
-        is.slot == known.slot && is.leaf == known.leaf
+    /// The table that this view is of.
+    pub(crate) fn table_id(&self) -> TableId {
+        self.state().id
     }
 
-    /// Whether another request waits for a value of the key: who has not said before that it touches the key waits until
-    /// that has ended.
-    pub(crate) fn must_wait_for(&mut self, key: &[u8]) -> bool {
-        let values = &self.core.requests.values;
-        if values.is_idle() {
-            return false;
-        }
-        let key = KeyRef {
-            table: self.place.table as u32,
-            partition: self.partition().local,
-            hash: KeyHash(self.locate(key).key_hash),
-        };
-        let is_own = self.values.iter().any(|value| value.key == key);
-        let waits = !is_own && values.is_waited_for(&key);
-        self.is_unsettled |= waits;
-        waits
-    }
-
-    /// This brick's statistics.
-    pub(crate) fn stats(&self) -> &Stats {
-        self.core.stats()
+    /// Whether a key is of the partition that this view is of, whatever its slot.
+    pub(crate) fn is_in_partition(&self, key: &[u8]) -> bool {
+        self.locate(key).leaf == self.known.1.leaf
     }
 
     /// Whether a watched key is what it was.
@@ -290,6 +278,35 @@ impl<'a> View<'a> {
         }
     }
 
+    /// A key has an intent that stands in a transaction's way.
+    pub(crate) fn note_met(&mut self, key: &[u8]) {
+        let core = &mut *self.core;
+        if let Some(state) = core.tables.get(self.place.table) {
+            core.requests.distributed.met.note(state.id, key, core.now);
+        }
+    }
+
+    /// Reserves a key for a transaction of that age; false: an older one has it, and this waits for that.
+    pub(crate) fn reserve_key(&mut self, key: &[u8], age: Age) -> bool {
+        let (table, now) = (self.table_id(), self.core.now);
+        let is_reserved = self
+            .core
+            .requests
+            .distributed
+            .reserved
+            .reserve(table, key, age, now);
+        if !is_reserved {
+            self.locked.push(key.to_vec());
+        }
+        is_reserved
+    }
+
+    /// Whether a transaction older than that has reserved the key.
+    pub(crate) fn is_kept_from(&self, key: &[u8], age: Age) -> bool {
+        let reserved = &self.core.requests.distributed.reserved;
+        !reserved.is_empty() && reserved.is_kept_from(self.table_id(), key, age, self.core.now)
+    }
+
     /// The settings that hold for all bricks.
     pub(crate) fn settings(&self) -> &Settings {
         &self.core.shared.settings
@@ -304,16 +321,10 @@ impl<'a> View<'a> {
         from.is_some_and(|from| (self.reads.bytes - from) as u64 > max)
     }
 
-    /// A command of a transaction begins.
-    pub(crate) fn begin_command(&mut self, spec: &Spec, args: Args<'_>) {
-        let only_reads = spec.has(flag::READONLY);
-        self.reads.bounded_from = only_reads.then_some(self.reads.bytes);
-        self.because(|| Cause::of(spec.id, args));
-    }
-
     /// Ends the command: what it staged becomes one record, and what it found expired is removed.
     #[inline(always)]
     pub(crate) fn finish(mut self) -> Finished {
+        self.note_locked();
         if let Some(redirect) = self.redirect() {
             return Finished::with_redirect(redirect);
         }
@@ -358,6 +369,7 @@ impl<'a> View<'a> {
         reply: &[u8],
         has_failed: bool,
     ) -> Finished {
+        self.note_locked();
         if has_failed {
             self.core.workshop.staging.clear();
             self.core.workshop.notices.clear();
@@ -385,6 +397,17 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whoever has met intents waits for them: they are seen resolved, should nobody else do that.
+    #[inline]
+    fn note_locked(&mut self) {
+        if !self.locked.is_empty() {
+            let locked = std::mem::take(&mut self.locked);
+            locked.iter().for_each(|key| self.note_met(key));
+            self.core.requests.distributed.has_waiters = true;
+            self.locked = locked;
+        }
+    }
+
     fn values_needed(&self) -> Option<usize> {
         self.reads_past_room.then_some(self.reads.bytes)
     }
@@ -393,6 +416,13 @@ impl<'a> View<'a> {
     fn redirect(&self) -> Option<Redirect> {
         if self.is_unsettled {
             return Some(Redirect::Wait);
+        }
+        if !self.locked.is_empty() {
+            // A copy does not hear when they are resolved.
+            return Some(match self.partition().is_primary() {
+                true => Redirect::Wait,
+                false => Redirect::AskPrimary,
+            });
         }
         if self.expired.is_empty() {
             return None;
@@ -410,6 +440,7 @@ impl<'a> View<'a> {
     /// Ends a command that failed: nothing that it staged happens. What it was decided against
     /// must still commit before the error is told.
     pub(crate) fn abandon(mut self) -> Finished {
+        self.note_locked();
         self.core.workshop.staging.clear();
         self.core.workshop.notices.clear();
         let mut redirect = self.redirect();
@@ -425,6 +456,25 @@ impl<'a> View<'a> {
             is_fractured: false,
         }
     }
+}
+
+/// The version of a key that does not exist now.
+pub(crate) fn watch_absent(core: &mut Core, table: usize, name: &[u8]) -> Version {
+    let Some(location) = core.locate(table, name) else {
+        return Version::Unknown;
+    };
+    let state = core.table(table);
+    let Some(Some(partition)) = state.and_then(|it| it.partitions.get(location.leaf as usize))
+    else {
+        return Version::Unknown;
+    };
+    let (view, local) = (partition.status.view, partition.local);
+    let key = KeyRef {
+        table: table as u32,
+        partition: local,
+        hash: KeyHash(location.key_hash),
+    };
+    Version::Absent(core.negative_versions.watch(key, name, view, core.now))
 }
 
 fn error(line: String) -> Failure {

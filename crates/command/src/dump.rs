@@ -23,6 +23,7 @@ pub fn payload_of(entry: &KeyValue<'_>, now: UnixMillis) -> Result<Vec<u8>, Erro
             let fields = hash::listed(entry.value, entry.expires_at, now)?;
             Ok(dump_hash(fields.iter().copied()))
         }
+        ValueType::Intent => Err(ErrorReply::WRONG_TYPE),
     }
 }
 

@@ -15,6 +15,7 @@
 //! - Expired keys are not there: a key is expired when `now() > expires_at`, as in Redis, and `now`
 //!   does not move while a command runs.
 //! - A read after a put of the same request sees the put (commands of one transaction).
+//! - No command sees an intent ([`ValueType::Intent`]): it waits until that is resolved.
 
 use crate::error::{ErrorReply, Failure};
 use crate::hash;
@@ -123,6 +124,7 @@ pub trait Keyspace {
         let (value, expires_at) = match value_type {
             ValueType::String | ValueType::BuiltString => (entry.value.to_vec(), expires_at),
             ValueType::Hash => hash::with_key_expiry(entry.value, entry.expires_at, expires_at)?,
+            ValueType::Intent => return Err(ErrorReply::WRONG_TYPE.into()),
         };
         self.put(
             key,

@@ -11,6 +11,7 @@
 //! - Every process is ended by the value that started it, by its id, also when a test panics.
 //! - A part that cannot run here (no Redis, no Python, not root) is announced in one line ([`skip`]).
 
+pub mod bank;
 pub mod binary;
 pub mod browser;
 pub mod certificates;

@@ -11,6 +11,7 @@
 //! | 1 | everything that there was before nodes said of which level they are |
 //! | 2 | limits of users: their rules, and format 3 of the catalog |
 //! | 3 | hashes: records of bricks, which no change is about; a brick writes none while a node is heard that has not this level |
+//! | 4 | transactions over several partitions: intents in records of bricks, and messages about them; none begins while a node is heard that has not this level |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
@@ -34,8 +35,11 @@ impl Level {
     /// Values that are hashes.
     pub const HASHES: Self = Self(3);
 
+    /// Transactions over several partitions.
+    pub const TRANSACTIONS: Self = Self(4);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::HASHES;
+    pub const NEWEST: Self = Self::TRANSACTIONS;
 }
 
 impl Default for Level {

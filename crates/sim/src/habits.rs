@@ -22,10 +22,13 @@ pub(crate) enum Kind {
     /// Two of a slot, each set for itself.
     Near,
     Far,
+    /// Two of different slots that are always set together.
+    ApartLeft,
+    ApartRight,
 }
 
 /// All of them.
-pub(crate) const KINDS: [Kind; 10] = [
+pub(crate) const KINDS: [Kind; 12] = [
     Kind::Text,
     Kind::Number,
     Kind::Passing,
@@ -36,6 +39,8 @@ pub(crate) const KINDS: [Kind; 10] = [
     Kind::BriefRight,
     Kind::Near,
     Kind::Far,
+    Kind::ApartLeft,
+    Kind::ApartRight,
 ];
 
 /// How something is asked for.
@@ -55,6 +60,8 @@ pub(crate) enum Form {
     Pair,
     /// The same for a while.
     BriefPair,
+    /// A transaction about two keys of different slots, as the node port has it.
+    ApartPair,
     /// MGET of two keys of a slot.
     ReadBoth,
     /// A transaction that is to run only if a key has not changed since.

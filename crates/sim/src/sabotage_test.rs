@@ -24,6 +24,7 @@ const CHECKERS: &[(&str, &Scenario)] = &[
     ("sim-offline", &scenario::OFFLINE),
     ("sim-alone", &scenario::ALONE),
     ("sim-leads", &scenario::LEADS),
+    ("sim-apart", &scenario::APART),
 ];
 
 /// docs/sabotage.md has the outcome.

@@ -484,6 +484,33 @@ pub(crate) const ALONE: Scenario = Scenario {
     ..CLEANING
 };
 
+/// Transactions over several partitions, while everything goes wrong that can.
+pub(crate) const APART: Scenario = Scenario {
+    name: "apart",
+    cluster: ClusterOf {
+        bricks: &[1, 1, 2],
+        partitions: &[2, 4],
+        disk_one_in: 4,
+        ..DENSE.cluster
+    },
+    faults: &[],
+    count: [2, 16],
+    habits: Habits {
+        keys: 2,
+        forms: &[
+            (Form::One, 2),
+            (Form::ApartPair, 12),
+            (Form::Watch, 1),
+            (Form::Scan, 1),
+            (Form::Export, 1),
+        ],
+        bricks_one_in: 8,
+        libraries_one_in: 8,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
 /// Control logs that hang, are slow or full, and views that have to change meanwhile: nobody may be held up by who leads.
 pub(crate) const LEADS: Scenario = Scenario {
     name: "leads",
@@ -506,7 +533,7 @@ pub(crate) const LEADS: Scenario = Scenario {
 };
 
 /// All of them.
-pub static SCENARIOS: [&Scenario; 15] = [
+pub static SCENARIOS: [&Scenario; 16] = [
     &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
-    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS,
+    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART,
 ];

@@ -6,7 +6,7 @@
 
 use crate::index::Index;
 use crate::record::{Expiry, Header, State};
-use brickyard_types::{Op, record::encoded_len};
+use brickyard_types::{Op, ValueType, record::encoded_len};
 use std::ops::{AddAssign, SubAssign};
 
 /// How many records there are, of one partition or of all: below 2^31, since a [`crate::arena::RecordRef`] counts units
@@ -20,6 +20,10 @@ pub(crate) struct Counts {
     pub(crate) expiring: u32,
     /// The sum of those, in milliseconds.
     pub(crate) expires_at_sum: u128,
+    /// Keys that hold an intent.
+    pub(crate) intents: u32,
+    /// Those of them that are to hold nothing: their expiry says so.
+    pub(crate) leaving: u32,
 }
 
 impl Counts {
@@ -28,17 +32,24 @@ impl Counts {
         tombstones: 0,
         expiring: 0,
         expires_at_sum: 0,
+        intents: 0,
+        leaving: 0,
     };
 
     /// Those of one record.
     #[inline]
     pub(crate) fn of(header: Header, expiry: Option<Expiry>) -> Self {
         let is_tombstone = header.state() == State::Tombstone;
+        let is_intent = !is_tombstone && header.value_type() == ValueType::Intent;
+        let leaving = u32::from(is_intent && expiry.is_some());
+        let expiry = expiry.filter(|_| !is_intent);
         Self {
             keys: u32::from(!is_tombstone),
             tombstones: u32::from(is_tombstone),
             expiring: u32::from(expiry.is_some()),
             expires_at_sum: expiry.map_or(0, |expiry| u128::from(expiry.at().0)),
+            intents: u32::from(is_intent),
+            leaving,
         }
     }
 
@@ -54,6 +65,8 @@ impl AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.keys += other.keys;
         self.tombstones += other.tombstones;
+        self.intents += other.intents;
+        self.leaving += other.leaving;
         if other.expiring > 0 {
             self.expiring += other.expiring;
             self.expires_at_sum += other.expires_at_sum;
@@ -66,6 +79,8 @@ impl SubAssign for Counts {
     fn sub_assign(&mut self, other: Self) {
         self.keys -= other.keys;
         self.tombstones -= other.tombstones;
+        self.intents -= other.intents;
+        self.leaving -= other.leaving;
         if other.expiring > 0 {
             self.expiring -= other.expiring;
             self.expires_at_sum -= other.expires_at_sum;

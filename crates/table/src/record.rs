@@ -4,7 +4,7 @@
 //!
 //! Layout, little-endian; the whole is padded to a multiple of 8 bytes:
 //! ```text
-//!  0  u32 value_len (27 bits: one above 2^26 is of a hash, and 2^26 more than it has bytes), flags (5 bits)
+//!  0  u32 value_len (27 bits: one above 2^26 is of no string, and 2^26 more than it has bytes), flags (5 bits)
 //!  4  u16 key_len
 //!  6  u16 partition     the table's own number of it
 //!  8  u16 segment       the table's own number of it (segments.rs)
@@ -94,7 +94,10 @@ impl Header {
             second: op.0 << 16,
         }
         .with_state(state)
-        .with_flag(RAW, matches!(value_type, ValueType::BuiltString))
+        .with_flag(
+            RAW,
+            matches!(value_type, ValueType::BuiltString | ValueType::Intent),
+        )
     }
 
     #[inline]
@@ -108,12 +111,12 @@ impl Header {
 
     #[inline]
     pub(crate) const fn value_type(self) -> ValueType {
-        if self.first as usize & LEN_MASK > STRING_LEN_MAX {
-            ValueType::Hash
-        } else if self.first as u32 & RAW != 0 {
-            ValueType::BuiltString
-        } else {
-            ValueType::String
+        let is_string = self.first as usize & LEN_MASK <= STRING_LEN_MAX;
+        match (is_string, self.first as u32 & RAW != 0) {
+            (true, false) => ValueType::String,
+            (true, true) => ValueType::BuiltString,
+            (false, false) => ValueType::Hash,
+            (false, true) => ValueType::Intent,
         }
     }
 
@@ -127,10 +130,11 @@ impl Header {
         self.first as u32 & EXPIRES != 0
     }
 
-    /// Whether it is a key's, without an expiry.
+    /// Whether it is a key's, without an expiry, and no intent.
     #[inline]
     pub(crate) const fn is_plain_key(self) -> bool {
         self.first as u32 & (TOMBSTONE | EXPIRES) == 0
+            && (self.first as u32 & RAW == 0 || self.first as usize & LEN_MASK <= STRING_LEN_MAX)
     }
 
     #[inline]

@@ -179,6 +179,31 @@ impl TableData {
         self.contents.counts().expiring as usize
     }
 
+    /// Whether a partition may have that number: of a table that came anew none has one of before.
+    #[must_use]
+    pub fn has_number(&self, partition: LocalPartition) -> bool {
+        partition.index() < self.contents.partition_slots()
+    }
+
+    /// How many keys of a partition hold an intent that is to leave nothing: it has an expiry.
+    #[must_use]
+    pub fn leaving(&self, partition: LocalPartition) -> usize {
+        self.contents.partition(partition).counts.leaving as usize
+    }
+
+    /// Number of keys that hold an intent of a transaction.
+    #[inline]
+    #[must_use]
+    pub const fn intents(&self) -> usize {
+        self.contents.counts().intents as usize
+    }
+
+    /// Number of keys of a partition that hold an intent of a transaction.
+    #[must_use]
+    pub fn intents_of(&self, partition: LocalPartition) -> usize {
+        self.contents.partition(partition).counts.intents as usize
+    }
+
     /// The mean time to live at `now` of the keys that have an expiry, in milliseconds.
     #[must_use]
     pub fn average_ttl_ms(&self, now: UnixMillis) -> u64 {

@@ -15,7 +15,7 @@
 //!  4  u32 body_crc     CRC-32 of the body
 //!  8  u32 body_len     bytes after the header
 //! 12  u8  kind         1 put, 2 delete, 3 batch, 4 clear, 5 watermark, 6 view start, 7 cut, 8 base, 9 drop
-//! 13  u8  flags        1 moved, 2 raw, 4 request id, 8 origin, 16 committed, 32 outcome, 64 copied, 128 hash
+//! 13  u8  flags        1 moved, 2 raw, 4 request id, 8 origin, 16 committed, 32 outcome, 64 copied, 128 hash, 130 intent
 //! 14  u16 key_len
 //! 16  u32 value_len
 //! 20  u32 table
@@ -101,16 +101,10 @@ pub mod flag {
     pub const OUTCOME: u8 = 32;
     /// Another brick has copied this record here: a deletion of its key may stand before it.
     pub const COPIED: u8 = 64;
-    /// The value is a hash ([`ValueType::Hash`](crate::ValueType)).
+    /// The value is a hash, or with [`RAW`] an intent.
     pub const HASH: u8 = 128;
     /// The bits that say what the value is: [`ValueType`](crate::ValueType).
     pub const TYPES: u8 = RAW | HASH;
-
-    /// Whether the flags say one thing of what the value is.
-    #[must_use]
-    pub const fn are_of_one_type(flags: u8) -> bool {
-        flags & TYPES != TYPES
-    }
 }
 
 /// Longest reply that a record keeps.
@@ -173,7 +167,7 @@ pub struct Record<'a> {
 pub struct BatchEntry<'a> {
     /// [`Kind::Put`] or [`Kind::Delete`].
     pub kind: Kind,
-    /// [`flag::TYPES`], of which one or none is set.
+    /// Of [`flag::TYPES`].
     pub flags: u8,
     /// The key.
     pub key: &'a [u8],
@@ -434,9 +428,6 @@ fn read_header(bytes: &[u8; HEADER_BYTES]) -> Result<CheckedHeader, DecodeError>
     let u64_at = |at: usize| u64::from(u32_at(at)) | (u64::from(u32_at(at + 4)) << 32);
     let kind = Kind::from_byte(bytes[12]).ok_or(DecodeError::Field { what: "kind" })?;
     let flags = bytes[13];
-    if !flag::are_of_one_type(flags) {
-        return Err(DecodeError::Field { what: "flags" });
-    }
     let expires_at = match u64_at(40) {
         0 => None,
         at => Some(UnixMillis(at)),
@@ -495,9 +486,6 @@ fn decode_entry(bytes: &[u8]) -> Result<(BatchEntry<'_>, &[u8]), DecodeError> {
         _ => return Err(WHAT),
     };
     let flags = head[1] & flag::TYPES;
-    if !flag::are_of_one_type(flags) {
-        return Err(WHAT);
-    }
     let key_len = usize::from(u16::from_le_bytes([head[2], head[3]]));
     let value_len = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
     let expires_at = match u64::from_le_bytes([

@@ -32,7 +32,7 @@ fn record_reads_back_as_written() {
 #[test]
 fn every_kind_reads_back_with_every_combination_of_flags() {
     for kind in (0..=u8::MAX).filter_map(Kind::from_byte) {
-        for flags in (0..=u8::MAX).filter(|it| flag::are_of_one_type(*it)) {
+        for flags in 0..=u8::MAX {
             let header = Header {
                 kind,
                 flags,
@@ -54,16 +54,15 @@ fn every_kind_reads_back_with_every_combination_of_flags() {
 }
 
 #[test]
-fn kinds_and_flags_of_a_newer_format_are_refused() {
+fn kinds_of_a_newer_format_are_refused() {
     let mut out = Vec::new();
     encode(&mut out, &header(), b"key", &[b"value"]);
-    for (at, unknown) in [(12, 0), (12, 10), (12, 128), (13, flag::TYPES)] {
+    for unknown in [0, 10, 128] {
         let mut bytes = out.clone();
-        bytes[at] = unknown;
+        bytes[12] = unknown;
         let crc = crc32fast::hash(&bytes[4..HEADER_BYTES]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
-        let what = if at == 12 { "kind" } else { "flags" };
-        assert_eq!(decode(&bytes), Err(DecodeError::Field { what }));
+        assert_eq!(decode(&bytes), Err(DecodeError::Field { what: "kind" }));
     }
 }
 

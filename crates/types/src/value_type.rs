@@ -14,20 +14,20 @@ pub enum ValueType {
     BuiltString,
     /// Fields with values of their own.
     Hash,
+    /// What a transaction over several partitions is about to make of the key, and what the key holds until that is decided.
+    Intent,
 }
 
 impl ValueType {
-    /// What a record's or entry's flags say. Flags that say two things at once are refused where records are read
-    /// ([`flag::are_of_one_type`]).
+    /// What a record's or entry's flags say.
     #[inline]
     #[must_use]
     pub const fn of_flags(flags: u8) -> Self {
-        if flags & flag::HASH != 0 {
-            Self::Hash
-        } else if flags & flag::RAW != 0 {
-            Self::BuiltString
-        } else {
-            Self::String
+        match (flags & flag::HASH != 0, flags & flag::RAW != 0) {
+            (false, false) => Self::String,
+            (false, true) => Self::BuiltString,
+            (true, false) => Self::Hash,
+            (true, true) => Self::Intent,
         }
     }
 
@@ -39,6 +39,7 @@ impl ValueType {
             Self::String => 0,
             Self::BuiltString => flag::RAW,
             Self::Hash => flag::HASH,
+            Self::Intent => flag::HASH | flag::RAW,
         }
     }
 
@@ -46,15 +47,16 @@ impl ValueType {
     #[inline]
     #[must_use]
     pub const fn is_string(self) -> bool {
-        !matches!(self, Self::Hash)
+        matches!(self, Self::String | Self::BuiltString)
     }
 
-    /// Redis's word for it, which `TYPE` answers.
+    /// Redis's word for it, which `TYPE` answers; of an intent nobody is told.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::String | Self::BuiltString => "string",
             Self::Hash => "hash",
+            Self::Intent => "none",
         }
     }
 }
@@ -65,10 +67,13 @@ mod value_type_test {
 
     #[test]
     fn flags_say_what_a_value_is() {
-        for it in [ValueType::String, ValueType::BuiltString, ValueType::Hash] {
+        for it in [
+            ValueType::String,
+            ValueType::BuiltString,
+            ValueType::Hash,
+            ValueType::Intent,
+        ] {
             assert_eq!(ValueType::of_flags(it.flags() | flag::MOVED), it);
-            assert!(flag::are_of_one_type(it.flags()));
         }
-        assert!(!flag::are_of_one_type(flag::RAW | flag::HASH));
     }
 }

@@ -6,12 +6,23 @@ use crate::connection::{Blocked, Connection, ReplyMode};
 use crate::gather::{Gather, Join};
 use crate::log::Log;
 use crate::output::{CommitDependency, Lost};
-use crate::request::Token;
+use crate::request::{Request, Token};
+use crate::session::next::Subrequests;
 use crate::settings::Settings;
 use crate::stats::Stats;
 use brickyard_command::{CommandId, ErrorReply, Spec};
+use brickyard_routing::Member;
 use brickyard_types::Instant;
 use brickyard_wire::Reply;
+
+/// What begins when all that its connection asked before it has been answered.
+#[derive(Debug)]
+pub(crate) enum Last {
+    /// A transaction over several slots.
+    Request(Box<Request>),
+    /// A command on a whole table, as these bricks are asked for the parts that the token names.
+    Subrequests(Box<Subrequests>, Vec<Member>, Token),
+}
 
 /// A reply of which all parts are there.
 #[derive(Debug)]
@@ -183,6 +194,32 @@ impl Clients {
         }
         self.list(id);
         self.resume(id);
+    }
+
+    /// Something about more than one slot comes behind all that its connection has asked, and before all that it will ask: it, if
+    /// nothing is before it.
+    pub(crate) fn begin_alone(&mut self, id: ConnectionId, last: Last) -> Option<Last> {
+        let connection = &mut self[id];
+        connection.blocked = Some(Blocked::Drain);
+        let before = connection.output.placeholders();
+        assert!(before > 0, "{last:?} has no place for its reply");
+        if before == 1 {
+            return Some(last);
+        }
+        let waiting = self.begins_last.insert(id, last);
+        assert!(waiting.is_none(), "a connection that is blocked asks on");
+        None
+    }
+
+    /// What waited for all that was asked before it, and need not wait any longer.
+    pub(crate) fn take_last(&mut self) -> Option<Last> {
+        let mut waiting = self.begins_last.keys();
+        let is_alone = |id: &&ConnectionId| {
+            let connection = self.get(**id);
+            connection.is_some_and(|it| it.output.placeholders() == 1)
+        };
+        let id = *waiting.find(is_alone)?;
+        self.begins_last.remove(&id)
     }
 
     /// Operations were lost: whoever waits for one of them is told so.

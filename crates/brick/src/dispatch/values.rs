@@ -83,7 +83,10 @@ pub(super) fn on_read(
                 partition,
                 hash,
             } = reading.key;
-            if let Some(state) = core.table_mut(table as usize) {
+            // The table may have gone offline meanwhile, and come back.
+            if let Some(state) = core.table_mut(table as usize)
+                && state.table.has_number(partition)
+            {
                 // Only a cache: a table that has no room for it serves it all the same.
                 let _ = state
                     .table

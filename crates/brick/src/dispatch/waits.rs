@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::refusal::error_line;
-use crate::request::{Request, SessionOrder};
+use crate::request::{Request, SessionOrder, Work};
 use crate::requests::Backoff;
 use crate::tables::Tables;
 use brickyard_command::ErrorReply;
@@ -14,6 +14,10 @@ const BACKOFF: Duration = Duration::from_millis(10);
 
 /// The order of a request; `None`: it is about a whole table.
 fn order_of(tables: &Tables, request: &Request) -> Option<SessionOrder> {
+    if matches!(request.work, Work::Part(_)) {
+        // What waits for an intent must not hold up what resolves it.
+        return None;
+    }
     let key = request.work.first_key()?;
     let index = tables.index_of(request.table);
     let location = index.and_then(|index| tables.locate(index, key));

@@ -3,7 +3,7 @@
 use crate::accepted::ConnectionId;
 use crate::core::Core;
 use crate::refusal::too_few;
-use crate::request::{Request, SessionOrder};
+use crate::request::{Request, SessionOrder, Work};
 use crate::requests::Place;
 use crate::tables::TableState;
 use brickyard_command::ErrorReply;
@@ -35,7 +35,9 @@ pub(crate) fn admission_of(core: &Core, request: &Request) -> Admission {
         Some((location, core.table(table)?))
     });
     at.map_or(Admission::Serves, |(location, state)| {
-        admission(core, state, location.leaf, work.only_reads(), true)
+        // What intents there are the primary alone knows at once.
+        let from_backup = !matches!(work, Work::Part(_));
+        admission(core, state, location.leaf, work.only_reads(), from_backup)
     })
 }
 

@@ -131,6 +131,7 @@ pub(super) fn run_attempt(
         sees_prepared: false,
         // So that the reply is known when the record is made.
         writes_many: true,
+        sees_intents: false,
         values_max: values_room(spec.id, room),
     };
     let key = args.at(spec.key_first as usize);

@@ -212,6 +212,13 @@ pub(super) fn refusal(core: &mut Core, grows: Option<Args<'_>>, table: usize) ->
     None
 }
 
+/// Why no write is taken now that may make the table grow; it is counted.
+pub(crate) fn write_refusal(core: &mut Core, table: usize) -> Option<ErrorReply> {
+    let refusal = refusal(core, Some(Args::new(&[], &[])), table)?;
+    refusal.count(core.stats());
+    Some(refusal.error)
+}
+
 /// Runs a command on one partition of this brick and writes its reply to `out`.
 #[inline]
 pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
@@ -234,6 +241,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         reads_only,
         sees_prepared: false,
         writes_many: writes_many(spec.id),
+        sees_intents: false,
         values_max: values_room(spec.id, room),
     };
     let mut finished = attempt(core, call, context, &mut reply);
@@ -254,7 +262,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
 
 /// What became of work. If it lacks something, what it wrote into the reply has to go.
 #[inline]
-pub(super) fn ran(finished: Finished) -> Ran {
+pub(crate) fn ran(finished: Finished) -> Ran {
     match (finished.redirect, finished.values_needed) {
         (Some(redirect), _) => Err(Missing::Redirect(redirect)),
         (None, Some(needed)) => Err(Missing::Room(needed)),

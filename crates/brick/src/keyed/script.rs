@@ -9,6 +9,7 @@
 //! - It decides against one state: its own writes, and what is prepared.
 
 use super::run::{Refusal, refusal};
+use super::step_view::StepView;
 use crate::acl::may_use_channel;
 use crate::channels::Published;
 use crate::core::Core;
@@ -18,8 +19,8 @@ use crate::shared::Shared;
 use crate::view::View;
 use brickyard_command::table::flag;
 use brickyard_command::{
-    Args, CommandId, CommandSet, ErrorReply, Failure, KeyUse, Keyspace, OwnedArgs, Spec,
-    check_key_lengths, execute as execute_command, is_data_command, keys_used, resolve,
+    Args, CommandId, CommandSet, ErrorReply, Failure, KeyUse, OwnedArgs, Spec, check_key_lengths,
+    execute as execute_command, is_data_command, keys_used, resolve,
 };
 use brickyard_script::{CommandHost, Engine, Script, ScriptEnd, Shebang, write_value};
 use brickyard_types::UnixMillis;
@@ -41,7 +42,7 @@ pub(crate) struct ScriptRun {
 
 impl ScriptRun {
     /// Takes the brick's engine, for scripts that touch keys of this table.
-    pub(super) fn begin(core: &mut Core, table: usize, only_reads: bool) -> Self {
+    pub(crate) fn begin(core: &mut Core, table: usize, only_reads: bool) -> Self {
         let mut run = Self::without_keys(core);
         if !only_reads {
             run.writes = refusal(core, None, table);
@@ -72,6 +73,11 @@ impl ScriptRun {
         self.published.clear();
     }
 
+    /// What its scripts have published, which leaves later then.
+    pub(crate) fn take_published(&mut self) -> Vec<Published> {
+        std::mem::take(&mut self.published)
+    }
+
     /// Gives the engine back.
     pub(crate) fn end(self, core: &mut Core) {
         assert!(
@@ -93,10 +99,10 @@ impl ScriptRun {
     ///
     /// # Errors
     /// It waits, or was ended: what it staged has to go.
-    pub(super) fn run(
+    pub(super) fn run<V: StepView>(
         &mut self,
         call: &ScriptCall,
-        view: &mut View<'_>,
+        view: &mut V,
         reply: &mut Reply<'_>,
     ) -> Result<(), Failure> {
         let now = view.now();
@@ -118,7 +124,7 @@ impl ScriptRun {
         now: UnixMillis,
         reply: &mut Reply<'_>,
     ) -> Result<(), Vec<u8>> {
-        let (outcome, key) = self.execute(call, None, now);
+        let (outcome, key) = self.execute(call, None::<&mut View<'_>>, now);
         match (outcome, key) {
             (ScriptEnd::Stopped, Some(key)) => return Err(key),
             (ScriptEnd::Replied(value) | ScriptEnd::Ended(value), _) => write_value(&value, reply),
@@ -127,10 +133,10 @@ impl ScriptRun {
         Ok(())
     }
 
-    fn execute(
+    fn execute<V: StepView>(
         &mut self,
         call: &ScriptCall,
-        view: Option<&mut View<'_>>,
+        view: Option<&mut V>,
         now: UnixMillis,
     ) -> (ScriptEnd, Option<Vec<u8>>) {
         let keys: Vec<&[u8]> = call.keys().collect();
@@ -186,11 +192,11 @@ fn error_of(value: Value) -> ErrorReply {
 }
 
 /// Executes the commands of one script.
-struct Commands<'r, 'v> {
+struct Commands<'r, V> {
     call: &'r ScriptCall,
     keys: &'r [&'r [u8]],
     /// `None`: it has come to no key yet.
-    view: Option<&'r mut View<'v>>,
+    view: Option<&'r mut V>,
     now: UnixMillis,
     /// `None`: all of them.
     granted: Option<CommandSet>,
@@ -204,7 +210,7 @@ struct Commands<'r, 'v> {
     published: &'r mut Vec<Published>,
 }
 
-impl CommandHost for Commands<'_, '_> {
+impl<V: StepView> CommandHost for Commands<'_, V> {
     fn call(&mut self, words: &[&[u8]], protocol: Protocol) -> Option<Value> {
         let args: OwnedArgs = words.iter().collect();
         let args = args.as_args();
@@ -217,7 +223,7 @@ impl CommandHost for Commands<'_, '_> {
     }
 }
 
-impl Commands<'_, '_> {
+impl<V: StepView> Commands<'_, V> {
     /// Whether the script may call the command at all.
     fn check(&self, args: Args<'_>) -> Result<&'static Spec, Failure> {
         let refused = |text: &'static str| Err(Failure::Error(ErrorReply::constant(text)));

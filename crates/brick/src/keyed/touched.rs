@@ -59,6 +59,10 @@ pub(crate) fn keys_of(core: &Core, work: &Work, table: usize) -> Vec<KeyRef> {
             let keys = transaction.steps.iter().flat_map(Step::keys);
             all.extend(keys.filter_map(|key| key_ref(core, table, key)));
         }
+        Work::Part(part) => {
+            let keys = part.keys().into_iter();
+            all.extend(keys.filter_map(|key| key_ref(core, table, key)));
+        }
     }
     all
 }

@@ -2,6 +2,7 @@
 
 use super::attempt::run_attempt;
 use super::exec::run_transaction;
+use super::part::run_part;
 use super::run::{Call, Caller, Missing, run};
 use crate::clients::Clients;
 use crate::core::Core;
@@ -9,8 +10,8 @@ use crate::output::CommitDependency;
 use crate::refusal::{dropped_table, error_line};
 use crate::request::Work;
 use crate::requests::ColdValue;
-use crate::session::subrequest::execute_subrequest;
-use brickyard_command::{OwnedArgs, Spec, is_data_command};
+use crate::session::subrequest::{execute_subrequest, versions};
+use brickyard_command::{CommandId, OwnedArgs, Spec, is_data_command};
 
 /// Runs work with the values that were read back for it: its reply, or what it still needs.
 pub(crate) fn execute_work(
@@ -40,6 +41,9 @@ pub(crate) fn execute_work(
             };
             run_attempt(core, &call, *attempt, &mut out)
         }
+        Work::Command(spec, args) if spec.id == CommandId::Watch => {
+            versions(core, table, args.as_args(), &mut out)
+        }
         Work::Command(spec, args) | Work::Subrequest(spec, args, _) => Ok(execute_subrequest(
             core,
             clients,
@@ -49,6 +53,7 @@ pub(crate) fn execute_work(
             protocol,
             &mut out,
         )),
+        Work::Part(part) => run_part(core, part, caller, values, &mut out),
         Work::Transaction(transaction) => {
             run_transaction(core, transaction, caller, values, &mut out)
         }

@@ -162,10 +162,11 @@ impl Log {
         let index = list.len() as u32;
         list.push(prepared);
         let table = prepared.key.table as usize;
-        if self.prepared_bytes.len() <= table {
-            self.prepared_bytes.resize(table + 1, 0);
+        if self.prepared.bytes.len() <= table {
+            self.prepared.bytes.resize(table + 1, 0);
         }
-        self.prepared_bytes[table] += prepared.memory();
+        self.prepared.bytes[table] += prepared.memory();
+        self.prepared.intents += usize::from(prepared.is_intent());
         let batch = self.building.id;
         let newest = self.newest.entry(prepared.key).or_insert(Newest {
             batch,

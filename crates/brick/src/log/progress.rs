@@ -1,7 +1,7 @@
 //! What the log has done with its batches: appended, synced, refused.
 
 use super::held::Committing;
-use super::{Batch, Building, KeyRef, Log, Prepared};
+use super::{Batch, Building, Log, Prepared};
 use crate::append::BatchId;
 use brickyard_table::LocalPartition;
 use brickyard_types::{Instant, PartitionId, Position};
@@ -219,14 +219,20 @@ impl Log {
 
     pub(super) fn forget(&mut self, operations: &[Prepared]) {
         for prepared in operations.iter().filter(|prepared| prepared.has_key()) {
-            self.forget_one(prepared.key, prepared.memory());
+            self.forget_one(prepared);
         }
     }
 
-    /// An operation on the key, which was to take so much memory, is not prepared any more.
+    /// The operation is not prepared any more.
     #[inline]
-    pub(crate) fn forget_one(&mut self, key: KeyRef, memory: usize) {
-        self.prepared_bytes[key.table as usize] -= memory;
+    pub(crate) fn forget_one(&mut self, prepared: &Prepared) {
+        let key = prepared.key;
+        self.prepared.bytes[key.table as usize] -= prepared.memory();
+        assert!(
+            !prepared.is_intent() || self.prepared.intents > 0,
+            "an intent of {key:?} was not counted"
+        );
+        self.prepared.intents -= usize::from(prepared.is_intent());
         if let hashbrown::hash_map::Entry::Occupied(mut entry) = self.newest.entry(key) {
             let count = &mut entry.get_mut().count;
             assert!(*count > 0, "{key:?} has no prepared operation");

@@ -115,7 +115,7 @@ pub(super) fn may_hedge(work: &Work) -> bool {
     let is_plain = match work {
         Work::Command(spec, _) => is_data_command(spec.id),
         Work::Transaction(transaction) => transaction.watches.is_empty(),
-        Work::Attempt(..) | Work::Subrequest(..) => false,
+        Work::Attempt(..) | Work::Subrequest(..) | Work::Part(_) => false,
     };
     is_plain && work.only_reads()
 }

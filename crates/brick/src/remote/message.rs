@@ -6,6 +6,7 @@
 
 use crate::accepted::ConnectionId;
 use crate::channels::Published;
+use crate::distributed::part::Part;
 use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
@@ -19,6 +20,7 @@ use brickyard_types::record::RequestId;
 use brickyard_types::{BrickId, Instant, TableId};
 use brickyard_wire::Protocol;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What another node's brick has sent.
@@ -111,6 +113,17 @@ enum SentWork<'a> {
         #[serde(borrow)]
         route: Option<Bytes<'a>>,
     },
+    /// A transaction of several slots. A node that knows none takes it, and parts of one, for no message.
+    Distributed {
+        #[serde(borrow)]
+        steps: Vec<SentStep<'a>>,
+        #[serde(borrow)]
+        watches: Vec<SentWatch<'a>>,
+        is_bare: bool,
+        #[serde(borrow)]
+        anchor: Bytes<'a>,
+    },
+    Part(Cow<'a, Part>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -306,11 +319,20 @@ impl<'a> SentWork<'a> {
                 command: Words::of(spec, args),
             },
             Work::Transaction(transaction) => Self::of_transaction(transaction),
+            Work::Part(part) => Self::Part(Cow::Borrowed(part)),
         }
     }
 
     fn of_transaction(transaction: &'a Transaction) -> Self {
         let watches = transaction.watches.iter().map(SentWatch::of).collect();
+        if let Some(anchor) = &transaction.anchor {
+            return Self::Distributed {
+                steps: transaction.steps.iter().map(SentStep::of).collect(),
+                watches,
+                is_bare: transaction.is_bare,
+                anchor: Bytes(anchor),
+            };
+        }
         if transaction.has_scripts() {
             return Self::Scripts {
                 steps: transaction.steps.iter().map(SentStep::of).collect(),
@@ -370,6 +392,7 @@ impl<'a> SentWork<'a> {
                     watches: watches.iter().map(SentWatch::watch).collect(),
                     is_bare: false,
                     route: None,
+                    anchor: None,
                 })))
             }
             Self::Scripts {
@@ -386,8 +409,31 @@ impl<'a> SentWork<'a> {
                     watches: watches.iter().map(SentWatch::watch).collect(),
                     is_bare,
                     route: route.map(|key| key.0.to_vec()),
+                    anchor: None,
                 };
                 has_its_form.then(|| Work::Transaction(Box::new(transaction)))
+            }
+            Self::Distributed {
+                steps,
+                watches,
+                is_bare,
+                anchor,
+            } => {
+                let steps: Option<Vec<Step>> = steps.iter().map(SentStep::step).collect();
+                let transaction = Transaction {
+                    steps: steps?,
+                    watches: watches.iter().map(SentWatch::watch).collect(),
+                    is_bare,
+                    route: None,
+                    anchor: Some(anchor.0.to_vec()),
+                };
+                let has_its_form = !is_bare
+                    || matches!(transaction.steps[..], [Step::Script(_) | Step::Command(..)]);
+                has_its_form.then(|| Work::Transaction(Box::new(transaction)))
+            }
+            Self::Part(part) => {
+                let part = part.into_owned();
+                part.is_sound().then(|| Work::Part(Box::new(part)))
             }
         }
     }

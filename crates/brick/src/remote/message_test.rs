@@ -77,6 +77,7 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
         }],
         is_bare: false,
         route: None,
+        anchor: None,
     };
     let Work::Transaction(arrived) = sent(Work::Transaction(Box::new(transaction))).unwrap().work
     else {

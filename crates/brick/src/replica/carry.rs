@@ -273,8 +273,8 @@ impl Replication<'_> {
                 self.tables.apply(prepared, bytes, position);
                 note_cleared(&mut self.replicas.cleared, self.tables, prepared);
                 if prepared.has_key() {
-                    let (key, memory) = (prepared.key, prepared.memory());
-                    self.log.forget_one(key, memory);
+                    let prepared = *prepared;
+                    self.log.forget_one(&prepared);
                 }
             }
         }

@@ -276,6 +276,9 @@ impl Reading {
         let Some(state) = tables.get(table as usize) else {
             return false;
         };
+        if !state.table.has_number(partition) {
+            return false;
+        }
         let found = state.table.peek(partition, hash, &self.name);
         found.is_some_and(|found| found.op == self.op && found.position == position)
     }

@@ -6,6 +6,7 @@
 //! - An export has all that was acknowledged before it began, and nothing that was not committed then: it begins at
 //!   a primary that may serve, which knows the outcome of all that it inherited (rules
 //!   `uncommitted ops are voted for again` and `leases count from the request`).
+//! - It has no intents: it begins at a moment without one, so what every transaction came to is known.
 //! - A connection has one export at most, which ends with it, and when the client has not asked on for a while. So many at a time
 //!   are more than enough for backups, and a bound on what they preserve.
 //! - While a table of medium `disk` is exported no segment of the log goes: values may be there alone.
@@ -147,10 +148,17 @@ impl Exports {
         let Some((table, state)) = place else {
             return Err(refusal(id, Spoilt::Cleared));
         };
+        if state.table.intents_of(local) > 0 {
+            core.requests.distributed.rest(id, core.now);
+            return Err(ErrorReply::new(format!(
+                "CLUSTERDOWN transactions are being committed in partition {id}; nothing was done, try again in a moment"
+            )));
+        }
         let snapshot = state
             .table
             .begin_snapshot(local, at.op, PRESERVED_BYTES_MAX);
         let medium = state.attributes.medium;
+        core.requests.distributed.end_rest(id);
         self.open.push(Export {
             connection,
             table,

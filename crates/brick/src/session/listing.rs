@@ -9,14 +9,18 @@ use crate::settings::Settings;
 use brickyard_command::glob;
 use brickyard_routing::TableMap;
 use brickyard_table::{Found, ScanPosition};
-use brickyard_types::{Slot, UnixMillis};
+use brickyard_types::{Slot, UnixMillis, ValueType};
 use brickyard_wire::Reply;
 
 /// Bytes of a key in a list, besides its own, about.
 pub(super) const BULK_BYTES: usize = 16;
 
 pub(super) fn is_there(found: &Found<'_>, now: UnixMillis) -> bool {
-    found.expires_at.is_none_or(|at| at >= now)
+    match found.value_type {
+        // One with an expiry is to hold nothing.
+        ValueType::Intent => found.expires_at.is_none(),
+        _ => found.expires_at.is_none_or(|at| at >= now),
+    }
 }
 
 /// Calls `visit` with each key of a table on this brick.

@@ -90,8 +90,10 @@ pub(super) enum Next {
     Control(ControlRequest, Then),
     /// Bricks are asked for their subrequests, which are the parts of the reply that the token names.
     Subrequests(Subrequests, Vec<Member>, Token),
-    /// A request begins: it runs where it belongs.
-    Begin(Request),
+    /// Requests begin: each runs where it belongs.
+    Begin(Vec<Request>),
+    /// A request begins when all before it has been answered.
+    Last(Box<Request>),
     /// This brick's part of a reply is made.
     Part(Token, Vec<u8>),
     /// A partition is exported.

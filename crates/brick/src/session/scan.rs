@@ -14,11 +14,13 @@
 use super::listing::{BULK_BYTES, is_there};
 use super::transact::elements;
 use crate::core::Core;
+use crate::distributed::may_become;
 use crate::tables::TableState;
 use brickyard_command::request::ScanArgs;
 use brickyard_command::{Args, OwnedArgs};
 use brickyard_routing::{Cursor, TableMap};
-use brickyard_table::ScanPosition;
+use brickyard_table::{Found, ScanPosition, ValueRef};
+use brickyard_types::ValueType;
 use brickyard_wire::{Protocol, Reply};
 use std::ops::Range;
 
@@ -114,7 +116,7 @@ pub(super) fn page(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<
                 let is_wanted = is_there(&it, core.unix)
                     && partition.clear.is_none()
                     && scan.wants(key)
-                    && scan.wants_type(it.value_type);
+                    && is_of_type(&it, |value_type| scan.wants_type(value_type));
                 if is_wanted {
                     bytes += key.len() + BULK_BYTES;
                     found.push(key.to_vec());
@@ -200,3 +202,12 @@ fn bulk(reply: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 #[path = "scan_test.rs"]
 mod scan_test;
+
+/// Whether a key holds such a value. Of one with an intent it may be what it held or what it is to hold.
+fn is_of_type(found: &Found<'_>, is_wanted: impl Fn(ValueType) -> bool) -> bool {
+    match (found.value_type, found.value) {
+        (ValueType::Intent, ValueRef::Hot(intent)) => may_become(intent, is_wanted),
+        (ValueType::Intent, ValueRef::Cold { .. }) => true,
+        (value_type, _) => is_wanted(value_type),
+    }
+}

@@ -10,7 +10,7 @@ use crate::clients::Clients;
 use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::keyed::{Admission, ScriptRun, admission};
-use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, redirect};
+use crate::refusal::{NO_AUTH, dropped_table, may_distribute, redirect};
 use crate::request::{Request, Work};
 use crate::scripts::{ScriptCall, sha_text};
 use crate::transaction::{Step, Transaction};
@@ -67,21 +67,32 @@ fn begin(
     let (table, protocol) = (connection.session.table, connection.session.protocol);
     let state = core.table(table).ok_or_else(dropped_table)?;
     let declared = transaction.steps.iter().flat_map(Step::keys);
-    let location =
-        one_slot(state, declared.chain(transaction.route.as_deref())).ok_or(CROSSSLOT)?;
-    let only_reads = transaction.only_reads();
-    let from_backup = connection.accepted.port == Port::Node || connection.session.is_readonly;
-    let admitted = admission(core, state, location.leaf, only_reads, from_backup);
-    if !matches!(admitted, Admission::Serves)
-        && let Some(moved) = redirect(core, connection.accepted.port, state, location)
-    {
-        return Err(moved);
+    let port = connection.accepted.port;
+    let one = one_slot(state, declared.chain(transaction.route.as_deref()));
+    if let Some(location) = one {
+        let only_reads = transaction.only_reads();
+        let from_backup = port == Port::Node || connection.session.is_readonly;
+        let admitted = admission(core, state, location.leaf, only_reads, from_backup);
+        if !matches!(admitted, Admission::Serves)
+            && let Some(moved) = redirect(core, port, state, location)
+        {
+            return Err(moved);
+        }
+    } else {
+        may_distribute(core, port)?;
     }
+    let transaction = match one {
+        Some(_) => transaction,
+        None => transaction.anchored(),
+    };
     let gather = Gather::new(Join::Only, protocol, 1).costing(transaction.bytes());
     let token = clients.open_gather(id, gather);
     let (origin, work) = (core.own(token), Work::Transaction(Box::new(transaction)));
     let request = Request::new(origin, state.id, protocol, work, core.deadline());
-    Ok(Next::Begin(request))
+    Ok(match one {
+        Some(_) => Next::Begin(vec![request]),
+        None => Next::Last(Box::new(request)),
+    })
 }
 
 /// Answers SCRIPT, which is about the scripts of this node.

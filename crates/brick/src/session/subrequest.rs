@@ -12,6 +12,7 @@ use super::describe::share;
 use super::{client, listing, ranked, scan};
 use crate::clients::Clients;
 use crate::core::Core;
+use crate::keyed::{Missing, Ran};
 use crate::log::KeyRef;
 use crate::output::CommitDependency;
 use crate::random::Random;
@@ -63,7 +64,6 @@ pub(crate) fn execute_subrequest(
         CommandId::ClusterCountkeysinslot | CommandId::ClusterGetkeysinslot => {
             slot_subrequest(core, spec, args, table, &mut reply);
         }
-        CommandId::Watch => return versions(core, table, args, out),
         CommandId::TableDescribe => share(core.table(table), &mut reply),
         CommandId::TableHotkeys | CommandId::TableBigkeys => {
             ranked::share(core.table(table), spec, &mut reply);
@@ -246,28 +246,33 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependen
     dependency
 }
 
-/// What watched keys are, one a line.
-fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> CommitDependency {
+/// What watched keys are, one a line. A key that is in a transaction is waited for: its version would change with the end of that.
+pub(crate) fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) -> Ran {
     use crate::log::Writer;
-    use crate::view::{RequestContext, View};
+    use crate::view::{RequestContext, View, watch_absent};
     let Some(first) = args.get(1) else {
-        return CommitDependency::NONE;
+        return Ok(CommitDependency::NONE);
     };
     let Some(location) = core.locate(table, first) else {
-        return CommitDependency::NONE;
+        return Ok(CommitDependency::NONE);
     };
     let context = RequestContext {
         writer: Writer::MANY,
         reads_only: false,
         sees_prepared: false,
         writes_many: false,
+        sees_intents: false,
         values_max: UNBOUNDED,
     };
     let mut view = View::new(core, table, context, (first, location), &[]);
     let versions: Result<Vec<Option<Op>>, ErrorReply> =
         args.from(1).map(|key| view.version(key)).collect();
     // What is found expired is removed by this: only then are those that do not exist noted.
-    let dependency = view.abandon().dependency;
+    let finished = view.abandon();
+    if let Some(redirect) = finished.redirect {
+        return Err(Missing::Redirect(redirect));
+    }
+    let dependency = finished.dependency;
     match versions {
         Ok(versions) => {
             for (key, op) in args.from(1).zip(versions) {
@@ -280,25 +285,7 @@ fn versions(core: &mut Core, table: usize, args: Args<'_>, out: &mut Vec<u8>) ->
         }
         Err(error) => *out = error_line(&error),
     }
-    dependency
-}
-
-fn watch_absent(core: &mut Core, table: usize, name: &[u8]) -> Version {
-    let Some(location) = core.locate(table, name) else {
-        return Version::Unknown;
-    };
-    let state = core.table(table);
-    let Some(Some(partition)) = state.and_then(|it| it.partitions.get(location.leaf as usize))
-    else {
-        return Version::Unknown;
-    };
-    let (view, local) = (partition.status.view, partition.local);
-    let key = KeyRef {
-        table: table as u32,
-        partition: local,
-        hash: KeyHash(location.key_hash),
-    };
-    Version::Absent(core.negative_versions.watch(key, name, view, core.now))
+    Ok(dependency)
 }
 
 /// `CLUSTER COUNTKEYSINSLOT` and `CLUSTER GETKEYSINSLOT`.

@@ -1,7 +1,7 @@
 //! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
 //!
-//! A transaction is about the keys of one slot. Its commands are queued here and run where the
-//! slot's partition is, against one view of it: what they write is one record of the log.
+//! Commands are queued here. If all keys are of one slot they run where its partition is, against one view of it: what they write is
+//! one record of the log. Keys of several slots, at a node port, are a distributed transaction's ([`crate::distributed`]).
 
 use super::next::{Command, Next, Outcome};
 use crate::accepted::{ConnectionId, Port};
@@ -10,8 +10,8 @@ use crate::clients::Clients;
 use crate::connection::{Blocked, Connection, Session};
 use crate::core::Core;
 use crate::gather::{Gather, Join};
-use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, redirect};
-use crate::request::{Request, Work};
+use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, may_distribute, redirect};
+use crate::request::{Request, Token, Work};
 use crate::scripts::{ScriptCall, is_script, with_text};
 use crate::tables::TableState;
 use crate::transaction::{Queue, Step, Transaction, Watch};
@@ -188,8 +188,12 @@ fn watch(
     }
     let (table, protocol) = (session.table, session.protocol);
     let state = core.table(table).ok_or_else(dropped_table)?;
-    let location = one_slot(state, args.from(1)).ok_or(CROSSSLOT)?;
-    if let Some(moved) = redirect(core, connection.accepted.port, state, location) {
+    let port = connection.accepted.port;
+    let one = one_slot(state, args.from(1));
+    let Some(location) = one.or_else(|| first_of(state, port, args.from(1))) else {
+        return Err(CROSSSLOT);
+    };
+    if let Some(moved) = redirect(core, port, state, location) {
         return Err(moved);
     }
     if session.multi.watches.len() + args.len() > WATCHES_MAX {
@@ -204,10 +208,34 @@ fn watch(
         version: Version::Unknown,
     }));
     connection.blocked = Some(Blocked::Drain);
-    let token = clients.open_gather(id, Gather::new(Join::Watch, protocol, 1));
-    let (origin, work) = (core.own(token), Work::Command(spec, args.to_owned()));
-    let request = Request::new(origin, state.id, protocol, work, core.deadline());
-    Ok(Next::Begin(request))
+    // Keys of several slots are asked for one by one, in their order.
+    let shares: Vec<OwnedArgs> = match one {
+        Some(_) => vec![args.to_owned()],
+        None => {
+            let keys = args.from(1);
+            keys.map(|key| [args.at(0), key].iter().collect()).collect()
+        }
+    };
+    let token = clients.open_gather(id, Gather::new(Join::Watch, protocol, shares.len()));
+    let shares = shares.into_iter().enumerate().map(|(part, share)| {
+        let token = Token {
+            part: part as u32,
+            ..token
+        };
+        let (origin, work) = (core.own(token), Work::Command(spec, share));
+        Request::new(origin, state.id, protocol, work, core.deadline())
+    });
+    Ok(Next::Begin(shares.collect()))
+}
+
+/// Where the first of several keys is, at a port that takes keys of several slots.
+fn first_of<'a>(
+    state: &TableState,
+    port: Port,
+    mut keys: impl Iterator<Item = &'a [u8]>,
+) -> Option<Location> {
+    let first = keys.next().filter(|_| port == Port::Node)?;
+    Some(state.map.locate(first))
 }
 
 /// The versions of watched keys, as `WATCH`'s share rendered them: one line a key.
@@ -275,9 +303,11 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
             return Ok(Next::Commands(queue.commands));
         }
     };
-    let location = one_slot(state, std::iter::once(first).chain(all)).ok_or(CROSSSLOT)?;
-    if let Some(moved) = redirect(core, connection.accepted.port, state, location) {
-        return Err(moved);
+    let port = connection.accepted.port;
+    let one = one_slot(state, std::iter::once(first).chain(all));
+    match one {
+        Some(location) => redirect(core, port, state, location).map_or(Ok(()), Err)?,
+        None => may_distribute(core, port)?,
     }
     let user = session.user.as_deref().ok_or(NO_AUTH)?;
     let rights = session.granted.rights;
@@ -291,6 +321,11 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
         watches,
         is_bare: false,
         route,
+        anchor: None,
+    };
+    let transaction = match one {
+        Some(_) => transaction,
+        None => transaction.anchored(),
     };
     let has_later = later.iter().any(Option::is_some);
     let join = if has_later { Join::Exec } else { Join::Only };
@@ -302,7 +337,10 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
     let token = clients.open_gather(id, gather);
     let (origin, work) = (core.own(token), Work::Transaction(Box::new(transaction)));
     let request = Request::new(origin, state.id, protocol, work, core.deadline());
-    Ok(Next::Begin(request))
+    Ok(match one {
+        Some(_) => Next::Begin(vec![request]),
+        None => Next::Last(Box::new(request)),
+    })
 }
 
 /// What the brick of the keys executes, and beside it, place by place, what this one does afterwards.

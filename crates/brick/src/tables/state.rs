@@ -67,6 +67,14 @@ pub(crate) struct TableState {
 }
 
 impl TableState {
+    /// The number by which `SELECT` chooses the table, if it has one.
+    pub(crate) fn database(&self) -> Option<u16> {
+        match self.name.as_str() {
+            "default" => Some(0),
+            name => name.parse().ok().filter(|number| (1..16).contains(number)),
+        }
+    }
+
     #[inline]
     pub(crate) fn is_logged(&self) -> bool {
         self.attributes.durability != Durability::Memory
@@ -142,7 +150,8 @@ impl TableState {
         let own = self
             .leaves()
             .filter_map(|leaf| self.partitions[leaf].as_ref());
-        own.map(|partition| self.table.len(partition.local)).sum()
+        own.map(|partition| self.table.len(partition.local) - self.table.leaving(partition.local))
+            .sum()
     }
 
     pub(crate) fn partition_mut(&mut self, id: PartitionId) -> Option<&mut Partition> {

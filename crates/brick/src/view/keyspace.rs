@@ -42,12 +42,20 @@ impl Keyspace for View<'_> {
             read_set,
             wanted,
             expired,
+            locked,
             is_unsettled,
             reads_past_room,
             reads,
             ..
         } = self;
         match newest(core, *place, *context, values, key, location, read_set) {
+            Newest::Hot {
+                value_type: ValueType::Intent,
+                ..
+            } if !context.sees_intents => {
+                locked.push(key.to_vec());
+                Err(Failure::Suspend)
+            }
             Newest::Hot {
                 value,
                 expires_at,
@@ -87,6 +95,13 @@ impl Keyspace for View<'_> {
             }
             Newest::Damaged { partition, table } => Err(damaged(partition, table)),
             Newest::Cold {
+                value_type: ValueType::Intent,
+                ..
+            } if !context.sees_intents => {
+                locked.push(key.to_vec());
+                Err(Failure::Suspend)
+            }
+            Newest::Cold {
                 op, len, position, ..
             } => {
                 reads.bytes += len as usize;
@@ -117,6 +132,7 @@ impl Keyspace for View<'_> {
             values,
             read_set,
             expired,
+            locked,
             is_unsettled,
             reads,
             ..
@@ -137,6 +153,17 @@ impl Keyspace for View<'_> {
                 Err(Failure::Suspend)
             }
             Newest::Damaged { partition, table } => Err(damaged(partition, table)),
+            Newest::Hot {
+                value_type: ValueType::Intent,
+                ..
+            }
+            | Newest::Cold {
+                value_type: ValueType::Intent,
+                ..
+            } if !context.sees_intents => {
+                locked.push(key.to_vec());
+                Err(Failure::Suspend)
+            }
             Newest::Hot {
                 value,
                 expires_at,
@@ -174,6 +201,7 @@ impl Keyspace for View<'_> {
             return Err(Failure::Error(EARLIER_NODE));
         }
         let location = self.locate(key);
+        self.check_lock(key, location)?;
         self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
         if self.context.writes_many {
             self.core
@@ -196,6 +224,7 @@ impl Keyspace for View<'_> {
             return Ok(false);
         }
         let location = self.locate(key);
+        self.check_lock(key, location)?;
         if self.context.writes_many {
             self.core
                 .workshop
@@ -225,10 +254,7 @@ impl Keyspace for View<'_> {
     }
 
     fn database(&self) -> Option<u16> {
-        match self.state().name.as_str() {
-            "default" => Some(0),
-            name => name.parse().ok().filter(|number| (1..16).contains(number)),
-        }
+        self.state().database()
     }
 
     fn memory_bytes(&mut self, key: &[u8]) -> Result<Option<usize>, Failure> {
@@ -243,6 +269,58 @@ impl Keyspace for View<'_> {
             .record_memory(local, KeyHash(location.key_hash), key);
         // A value that has not committed has no record yet.
         Ok(Some(bytes.unwrap_or(key.len() + probe.value_len)))
+    }
+}
+
+impl View<'_> {
+    /// A write that has read nothing must not take the place of an intent all the same; and none comes before a transaction that
+    /// has reserved the key.
+    #[inline]
+    fn check_lock(&mut self, key: &[u8], location: Location) -> Result<(), Failure> {
+        let may_have_one = self.core.log.has_intents()
+            || self.state().table.intents() > 0
+            || !self.core.requests.distributed.reserved.is_empty();
+        if may_have_one && !self.context.sees_intents {
+            return self.check_lock_now(key, location);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn check_lock_now(&mut self, key: &[u8], location: Location) -> Result<(), Failure> {
+        let (table, now) = (self.table_id(), self.core.now);
+        if self.core.requests.distributed.reserved.has(table, key, now) {
+            self.locked.push(key.to_vec());
+            return Err(Failure::Suspend);
+        }
+        let Self {
+            core,
+            place,
+            context,
+            values,
+            read_set,
+            locked,
+            is_unsettled,
+            ..
+        } = self;
+        match newest(core, *place, *context, values, key, location, read_set) {
+            Newest::Hot {
+                value_type: ValueType::Intent,
+                ..
+            }
+            | Newest::Cold {
+                value_type: ValueType::Intent,
+                ..
+            } => {
+                locked.push(key.to_vec());
+                Err(Failure::Suspend)
+            }
+            Newest::Unsettled => {
+                *is_unsettled = true;
+                Err(Failure::Suspend)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -132,23 +132,14 @@ impl View<'_> {
         let (local, is_cleared) = (partition.local, partition.clear.is_some());
         let hash = KeyHash(location.key_hash);
         let found = self.state().table.peek(local, hash, key);
-        let is_it = !is_cleared && found.is_some_and(|found| found.op == op);
+        // What is locked stays, whatever room is wanted.
+        let is_it = !is_cleared
+            && found.is_some_and(|it| it.op == op && it.value_type != ValueType::Intent);
         if is_it {
             self.write(location, Kind::Delete, key, &NOTHING);
             self.tell(Kind::Delete, key, false);
         }
         is_it
-    }
-
-    /// How much has been staged, for [`Self::take_back`].
-    pub(crate) fn staged(&self) -> usize {
-        self.core.workshop.staging.len()
-    }
-
-    /// Takes back what a command of a transaction staged before it failed.
-    pub(crate) fn take_back(&mut self, staged: usize) {
-        self.core.workshop.staging.truncate(staged);
-        self.core.workshop.notices.take_back(staged);
     }
 
     /// Something happened to a key: it is told, should it come to be.

@@ -102,6 +102,47 @@ def check_pipelines(client: redis.Redis) -> None:
             pass
 
 
+def check_transactions(client: redis.Redis) -> None:
+    """Transactions over keys of many slots: pipelines as they are by default, and what people build of them."""
+    with client.pipeline() as pipeline:
+        for number in range(100):
+            pipeline.set(f"m:{number}", number)
+            pipeline.hset(f"h:{number}", "f", number)
+        for number in range(100):
+            pipeline.incr(f"m:{number}")
+        replies = pipeline.execute()
+    assert replies[200:] == list(range(1, 101))
+    assert client.hget("h:99", "f") == b"99"
+
+    def move(pipeline: redis.client.Pipeline) -> None:
+        left, right = int(pipeline.get("m:1")), int(pipeline.get("m:2"))
+        pipeline.multi()
+        pipeline.set("m:1", left - 1).set("m:2", right + 1)
+
+    assert client.transaction(move, "m:1", "m:2") == [True, True]
+    assert client.mget("m:1", "m:2") == [b"1", b"4"]
+    with client.pipeline() as transaction:
+        transaction.watch("m:1", "m:2")
+        client.set("m:2", "changed behind its back")
+        transaction.multi()
+        transaction.set("m:1", "lost")
+        try:
+            transaction.execute()
+            raise AssertionError("a transaction with a changed key went through")
+        except redis.WatchError:
+            pass
+    assert client.msetnx({"n:1": 1, "n:2": 2}) and not client.msetnx({"n:2": 3, "n:3": 3})
+    assert client.exists("n:3") == 0
+    assert client.rename("n:1", "r:1") and client.exists("n:1") == 0 and client.get("r:1") == b"1"
+    assert client.copy("r:1", "r:2") and client.get("r:2") == b"1"
+    assert client.bitop("OR", "r:3", "r:1", "n:2") == 1 and client.get("r:3") == b"3"
+    swap = client.register_script(
+        "local left = redis.call('get', KEYS[1]) redis.call('set', KEYS[1], redis.call('get', KEYS[2])) "
+        "redis.call('set', KEYS[2], left) return left"
+    )
+    assert swap(keys=["r:1", "n:2"]) == b"1" and client.mget("r:1", "n:2") == [b"2", b"1"]
+
+
 def check_locks(client: redis.Redis) -> None:
     """A lock of SET NX, as people build it, and a counter under it."""
     client.set("counter", 0)
@@ -207,7 +248,6 @@ def check_errors(client: redis.Redis) -> None:
         lambda: client.execute_command("GET"),
         lambda: client.execute_command("NOSUCH"),
         lambda: client.lpush("k", 1),
-        lambda: client.msetnx({"a": 1, "b": 2}),
     ):
         try:
             call()
@@ -289,6 +329,7 @@ def main() -> None:
         check_hashes(client)
         check_keys(client)
         check_pipelines(client)
+        check_transactions(client)
         check_locks(client)
         check_scripts(client)
         check_channels(client, port)

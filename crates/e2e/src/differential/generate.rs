@@ -123,20 +123,11 @@ impl Generator {
         if is_about_a_slot && self.is_queueing[connection] {
             return;
         }
-        // Values and options would slide into keys' places, and Redis alone takes keys of any slot there.
-        let is_fragile = match self.dialect {
-            // A brick's port has numbered databases, which Redis Cluster has not; and a WATCH that is wrong
-            // in two ways (inside MULTI, of several slots) is told another one of them.
-            Dialect::Cluster => {
-                is_one_of(&[b"SELECT", b"WATCH", b"EVAL", b"EVAL_RO"], &arguments[0])
-            }
-            _ => is_one_of(
-                &[
-                    b"MSETNX", b"MSET", b"COPY", b"BITOP", b"LCS", b"EVAL", b"EVAL_RO",
-                ],
-                &arguments[0],
-            ),
-        };
+        // How many keys a script has is looked at when it is queued, by Redis when it runs. A brick's port has numbered
+        // databases, which Redis Cluster has not; and a WATCH that is wrong in two ways (inside MULTI, of several
+        // slots) is told another one of them.
+        let is_fragile = is_one_of(&[b"EVAL", b"EVAL_RO"], &arguments[0])
+            || self.dialect == Dialect::Cluster && is_one_of(&[b"SELECT", b"WATCH"], &arguments[0]);
         if self.random.once_in(12) && !is_fragile {
             self.damage(&mut arguments, connection);
         }
@@ -213,7 +204,7 @@ impl Generator {
     fn damage(&mut self, arguments: &mut Vec<Vec<u8>>, connection: usize) {
         let at = 1 + self.random.below(arguments.len());
         // An argument that slides into a key's place must carry the tag where keys must.
-        let must_be_peer = self.dialect != Dialect::Cluster || self.needs_one_slot(connection);
+        let must_be_peer = self.needs_one_slot(connection);
         let edge = if must_be_peer {
             self.peers[self.random.below(self.peers.len())].clone()
         } else {
@@ -253,19 +244,23 @@ impl Generator {
         ])
     }
 
-    /// Whether keys of several slots would be answered differently for a good reason: where we spread
-    /// keys and Redis does not, and where keys are watched, which ours wants in the transaction's slot.
+    /// Whether keys of several slots would be answered differently for a good reason: at a brick's port the
+    /// keys that are watched have to be in the transaction's slot.
     fn needs_one_slot(&self, connection: usize) -> bool {
-        let is_queueing = self.is_queueing[connection] && self.dialect != Dialect::Cluster;
-        self.is_watching[connection] || is_queueing
+        self.is_watching[connection] && self.dialect == Dialect::Cluster
     }
 
     fn key(&mut self, connection: usize) -> Vec<u8> {
-        let must_be_peer = self.needs_one_slot(connection);
-        let keys = if must_be_peer || self.random.below(10) < 7 {
-            &self.peers
-        } else {
+        let is_stranger = !self.needs_one_slot(connection) && self.random.below(10) >= 7;
+        self.one_of(is_stranger)
+    }
+
+    /// A key that shares the tag, or one of everywhere.
+    fn one_of(&mut self, is_stranger: bool) -> Vec<u8> {
+        let keys = if is_stranger {
             &self.strangers
+        } else {
+            &self.peers
         };
         keys[self.random.below(keys.len())].clone()
     }
@@ -299,18 +294,18 @@ impl Generator {
                 slot_of(&key).to_string()
             }
             "peer" => {
-                // In a cluster CROSSSLOT is part of what is compared.
-                let is_stranger = self.dialect == Dialect::Cluster
-                    && !self.needs_one_slot(connection)
-                    && self.random.once_in(8);
-                let keys = if is_stranger {
-                    &self.strangers
-                } else {
-                    &self.peers
+                // In a cluster CROSSSLOT is part of what is compared; elsewhere it makes no difference.
+                let rarity = match self.dialect {
+                    Dialect::Cluster => 8,
+                    Dialect::Standalone | Dialect::Table => 3,
                 };
-                return keys[self.random.below(keys.len())].clone();
+                let is_stranger = !self.needs_one_slot(connection) && self.random.once_in(rarity);
+                return self.one_of(is_stranger);
             }
-            "friend" => return self.peers[self.random.below(self.peers.len())].clone(),
+            "friend" => {
+                let is_stranger = self.dialect != Dialect::Cluster && self.random.once_in(3);
+                return self.one_of(is_stranger);
+            }
             "value" => return self.value(),
             "script" => return self.random.pick(SCRIPTS).as_bytes().to_vec(),
             "integer" => self.integer(),

@@ -5,8 +5,8 @@
 use super::template::Template;
 use std::sync::OnceLock;
 
-/// Commands over keys and values: weight and shape. `key` is any key, `peer` one of those that share
-/// a tag with all other `peer`s of the sequence, but for a few in a cluster, and `friend` always one.
+/// Commands over keys and values: weight and shape. `key` is any key, `peer` mostly one of those that share
+/// a tag with other `peer`s of the sequence, and `friend` one too, in a cluster always.
 pub(super) const DATA: &[(usize, &str)] = &[
     (12, "SET key value"),
     (
@@ -126,7 +126,7 @@ pub(super) const SCRIPTS: &[&str] = &[
 ];
 
 /// Commands over the whole key space, or about the connection itself. Not inside a transaction: ours
-/// is one log record of one slot and refuses what is about more.
+/// is about the keys that its commands name, and refuses what is about all of them.
 pub(super) const KEYSPACE: &[(usize, &str)] = &[
     (6, "KEYS pattern"),
     (6, "DBSIZE"),

@@ -30,4 +30,5 @@ mod secure;
 mod split;
 mod survival;
 mod tools;
+mod transactions;
 mod upgrade;

@@ -24,4 +24,5 @@ mod startup;
 mod supervised;
 mod tables;
 mod tools;
+mod transactions;
 mod users;

@@ -14,7 +14,7 @@ use brickyard_types::PartitionId;
 use std::collections::BTreeMap;
 
 /// Keys that nothing but a write changes.
-const LASTING: [Kind; 7] = [
+const LASTING: [Kind; 9] = [
     Kind::Text,
     Kind::Number,
     Kind::Steady,
@@ -22,6 +22,8 @@ const LASTING: [Kind; 7] = [
     Kind::Right,
     Kind::Near,
     Kind::Far,
+    Kind::ApartLeft,
+    Kind::ApartRight,
 ];
 
 /// Asks for a partition that the client's brick leads; whether there is one.

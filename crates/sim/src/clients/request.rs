@@ -42,6 +42,7 @@ pub(super) fn ask(world: &mut World, at: usize) {
         Form::WriteMany => ask_many(world, at, false),
         Form::Pair => ask_pair(world, at, [Kind::Left, Kind::Right]),
         Form::BriefPair => ask_pair(world, at, [Kind::BriefLeft, Kind::BriefRight]),
+        Form::ApartPair => ask_pair(world, at, [Kind::ApartLeft, Kind::ApartRight]),
         Form::ReadBoth => ask_both(world, at),
         Form::Watch => ask_to_watch(world, at),
         Form::Clear => ask_to_clear(world, at),
@@ -78,6 +79,7 @@ fn draw_form(world: &mut World, at: usize) -> Form {
         Form::Scan | Form::ReadMany | Form::WriteMany | Form::Clear => {
             client.port == Port::Node && !client.is_library()
         }
+        Form::ApartPair => client.port == Port::Node && !is_watching && !client.is_library(),
         Form::Watch => !is_watching && !client.is_reader && !client.is_library(),
         Form::Pair | Form::BriefPair => !is_watching && !client.is_library(),
         Form::Burst | Form::Export | Form::ReadBoth => !client.is_library(),
@@ -179,7 +181,7 @@ fn ask_to_clear(world: &mut World, at: usize) -> bool {
     true
 }
 
-/// A transaction about two keys of a slot, which always hold the same; maybe for a while.
+/// A transaction about two keys, which always hold the same; maybe for a while.
 fn ask_pair(world: &mut World, at: usize, kinds: [Kind; 2]) -> bool {
     let value = world.clients.value();
     let habits = world.clients.habits;
@@ -190,7 +192,9 @@ fn ask_pair(world: &mut World, at: usize, kinds: [Kind; 2]) -> bool {
     let number = client.random.below(habits.keys);
     let lives = client.random.between(shortest, longest);
     let text = lives.to_string();
-    if are_reads && world.clients.all[at].random.one_in(2) {
+    // Of several slots MGET reads each key by itself.
+    let is_apart = kinds[0] == Kind::ApartLeft;
+    if are_reads && !is_apart && world.clients.all[at].random.one_in(2) {
         return look_at_pair(world, at, kinds.map(|kind| key(&table, kind, number)));
     }
     // No dice of its own: what clients draw for the rest stays what it was.

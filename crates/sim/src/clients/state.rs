@@ -271,6 +271,8 @@ pub(crate) fn key(table: &str, kind: Kind, number: u64) -> Bytes {
         Kind::Right => format!("{{{table}:x{number}}}right"),
         Kind::Near => format!("{{{table}:y{number}}}near"),
         Kind::Far => format!("{{{table}:y{number}}}far"),
+        Kind::ApartLeft => format!("{table}:left{number}"),
+        Kind::ApartRight => format!("{table}:right{number}"),
         Kind::BriefLeft => format!("{{{table}:b{number}}}left"),
         Kind::BriefRight => format!("{{{table}:b{number}}}right"),
     };

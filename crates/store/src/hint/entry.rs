@@ -29,7 +29,7 @@ pub struct HintRecord<'a> {
 pub struct HintEntry<'a> {
     /// [`Kind::Put`] or [`Kind::Delete`].
     pub kind: Kind,
-    /// [`flag::TYPES`], of which one or none is set.
+    /// Of [`flag::TYPES`].
     pub flags: u8,
     /// The key.
     pub key: &'a [u8],

@@ -463,7 +463,7 @@ fn fixed_extras(flags: u8) -> u64 {
 fn is_plausible(bytes: &[u8], limit: u64) -> bool {
     let kind = bytes[12];
     let flags = bytes[13];
-    if !((1..=9).contains(&kind) || kind >= MARK_KIND_MIN) || !flag::are_of_one_type(flags) {
+    if !((1..=9).contains(&kind) || kind >= MARK_KIND_MIN) {
         return false;
     }
     let body_len = u64::from(u32_at(bytes, 8));

@@ -89,6 +89,24 @@ const BRICK: &[BrickMetric] = &[
         |it| it.forwards.value(),
     ),
     (
+        "brickyard_brick_distributed_transactions_total",
+        "Transactions over several partitions that were committed.",
+        Counter,
+        |it| it.distributed.committed.value(),
+    ),
+    (
+        "brickyard_brick_distributed_retries_total",
+        "Attempts at them that came upon another one, or upon a change of primaries.",
+        Counter,
+        |it| it.distributed.retried.value() + it.distributed.moved.value(),
+    ),
+    (
+        "brickyard_brick_intents_recovered_total",
+        "Keys that were left locked and were looked into.",
+        Counter,
+        |it| it.distributed.recovered.value(),
+    ),
+    (
         "brickyard_store_appended_batches_total",
         "Batches appended to the log.",
         Counter,

@@ -1,0 +1,589 @@
+//! A distributed transaction from its request to its reply, at the primary of its anchor's partition.
+//!
+//! In:  a request; answers to parts; ticks. Out: parts for other partitions, and for this brick's own; the reply.
+//!
+//! Invariants:
+//! - An attempt that does not commit is over before another one begins: it has another id, and nothing ever commits under the old one.
+//! - What the client is told to be not executed is not: until the anchor's operation is made nothing has happened, and intents are
+//!   taken back by whoever meets them.
+//! - Two transactions never wait for each other: a vote is given or refused at once, and who reads holds nothing.
+
+mod asking;
+mod commit;
+mod draft;
+mod recover;
+
+use crate::core::Core;
+use crate::distributed::part::{After, Answer, Ask, Bytes, Lock, Part};
+use crate::distributed::{Action, Age, Drafted, Known, Phase, Running, Setback};
+use crate::keyed::Caller;
+use crate::output::CommitDependency;
+use crate::refusal::{dropped_table, error_line};
+use crate::request::{Request, Token};
+use crate::version::Version;
+use asking::{Asker, ask_all, by_partition, resolve, token_of, whose};
+use brickyard_command::ErrorReply;
+use brickyard_wire::Reply;
+use commit::{Commit, Failed, commit, place_of};
+use draft::{Draft, draft};
+use recover::{look_into_intents, on_recovery_answer};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A part whose answer nobody waits for.
+const NOBODY: u64 = 0;
+
+/// The first pause of a transaction that has come upon another one, in microseconds; it doubles, and is drawn from.
+const PAUSE_US: u64 = 200;
+
+/// How often it doubles.
+const DOUBLINGS_MAX: u32 = 7;
+
+/// Others were first until there was no more time.
+const OVERTAKEN: ErrorReply = ErrorReply::constant(
+    "TRYAGAIN other clients wrote keys of the transaction all the time; nothing of it was executed, try again",
+);
+
+/// Goes on with the transactions of a brick; what is left to do is in [`Action`]s.
+pub(crate) struct Coordinator<'a> {
+    core: &'a mut Core,
+}
+
+impl<'a> Coordinator<'a> {
+    pub(crate) fn new(core: &'a mut Core) -> Self {
+        Self { core }
+    }
+
+    /// Begins a transaction whose keys are of several slots.
+    pub(crate) fn begin(&mut self, request: Request) {
+        let distributed = &mut self.core.requests.distributed;
+        let (id, number) = (distributed.id(), distributed.number());
+        let age = Age {
+            since: self.core.unix.0,
+            coordinator: id.coordinator,
+            number: id.number,
+        };
+        self.attempt(number, Running::new(request, id, age));
+    }
+
+    /// An answer to a part.
+    pub(crate) fn on_answer(&mut self, token: Token, bytes: &[u8]) {
+        let (number, round, part) = whose(token);
+        if let Some(running) = self.take(number) {
+            self.on_running_answer((number, running), round, part, bytes);
+        } else if number != NOBODY {
+            on_recovery_answer(self.core, number, round, bytes);
+        }
+    }
+
+    /// Transactions whose pause is over are tried again.
+    pub(crate) fn retry(&mut self) {
+        let (now, next) = (
+            self.core.now,
+            self.core.requests.distributed.next_deadline(),
+        );
+        if next.is_none_or(|at| at > now) {
+            return;
+        }
+        for number in self.core.requests.distributed.due(now) {
+            if let Some(running) = self.take(number) {
+                self.attempt(number, running);
+            }
+        }
+    }
+
+    /// Intents that stay are looked into, and who waits for some looks again.
+    pub(crate) fn tick(&mut self) {
+        look_into_intents(self.core);
+        let distributed = &mut self.core.requests.distributed;
+        distributed.reserved.end_old(self.core.now);
+        if distributed.has_waiters {
+            // Whatever they wait for may have gone without a word, as by FLUSHALL.
+            self.core.requests.distributed.has_waiters = self.core.requests.has_view();
+            self.core.replicas.wake();
+        }
+    }
+
+    fn take(&mut self, number: u64) -> Option<Running> {
+        self.core.requests.distributed.running.remove(&number)
+    }
+
+    fn keep(&mut self, number: u64, running: Running) {
+        let before = self
+            .core
+            .requests
+            .distributed
+            .running
+            .insert(number, running);
+        assert!(before.is_none(), "transaction {number} is under way twice");
+    }
+
+    fn act(&mut self, action: Action) {
+        self.core.requests.distributed.actions.push_back(action);
+    }
+
+    /// A transaction's client gets its reply once `dependency` is met.
+    fn reply(&mut self, running: &Running, bytes: Vec<u8>, dependency: CommitDependency) {
+        let request = &running.request;
+        self.act(Action::Reply {
+            origin: request.origin,
+            bytes,
+            dependency,
+            deadline: request.has_waited.then_some(request.deadline),
+        });
+    }
+
+    /// Runs the commands against what is known, and does what that asks for.
+    fn attempt(&mut self, number: u64, mut running: Running) {
+        let table_id = running.request.table;
+        let Some(table) = self.core.tables.index_of(table_id) else {
+            return self.refuse_transaction(&running, &error_line(&dropped_table()));
+        };
+        if running.place.is_none() && !running.transaction().only_reads() {
+            match place_of(self.core, table, running.anchor()) {
+                Some((place, _)) => running.place = Some(place),
+                None => return self.place_again(running),
+            }
+        }
+        let caller = Caller::of(&running.request, table);
+        let drafted = draft(self.core, running.transaction(), caller, &running.known);
+        match drafted {
+            Draft::Wants(keys) => self.read(number, running, keys),
+            Draft::Ends(reply) => self.refuse_transaction(&running, &reply),
+            Draft::Done(drafted) => {
+                let needed = drafted.reply.len();
+                if needed > running.request.room && running.transaction().only_reads() {
+                    let request = Box::new(running.request);
+                    return self.act(Action::GiveBack(request, needed));
+                }
+                running.drafted = drafted;
+                self.decide(number, running, table);
+            }
+        }
+    }
+
+    /// Asks for what keys hold.
+    fn read(&mut self, number: u64, mut running: Running, keys: BTreeSet<Vec<u8>>) {
+        assert!(!keys.is_empty(), "a draft waits for no key");
+        running.phase = Phase::Reading;
+        let reserves = running.attempts > 0;
+        let asks = |keys: &[Vec<u8>]| Ask::Read {
+            keys: keys.iter().cloned().map(Bytes).collect(),
+            reserves,
+        };
+        self.ask_parts(number, running, keys.into_iter().collect(), asks);
+    }
+
+    /// The commands have run: what they read is looked at again, or locked, or it commits.
+    fn decide(&mut self, number: u64, mut running: Running, table: usize) {
+        if running.drafted.writes.is_empty() {
+            let watched = running.transaction().watches.iter();
+            let mut all: BTreeMap<Vec<u8>, Version> =
+                watched.map(|it| (it.key.clone(), it.version)).collect();
+            let is_one_moment = running.reads <= 1 && all.is_empty();
+            for key in &running.drafted.reads {
+                let version = running.known.get(key).map(|it| it.version);
+                all.entry(key.clone())
+                    .or_insert_with(|| version.unwrap_or(Version::Unknown));
+            }
+            // Without a key it rests on nothing: a script that was refused, or touched none.
+            if is_one_moment || all.is_empty() {
+                return self.answer_reads(running);
+            }
+            running.phase = Phase::Checking;
+            let asks = |keys: &[Vec<u8>]| {
+                let versions = keys.iter().map(|key| {
+                    let version = all.get(key).copied().unwrap_or(Version::Unknown);
+                    (Bytes(key.clone()), version.encode())
+                });
+                Ask::Check(versions.collect())
+            };
+            let keys = all.keys().cloned().collect();
+            return self.ask_parts(number, running, keys, asks);
+        }
+        let Some(leaf) = self.core.locate(table, running.anchor()).map(|it| it.leaf) else {
+            return self.refuse_transaction(&running, &error_line(&dropped_table()));
+        };
+        let is_foreign =
+            |core: &Core, key: &[u8]| core.locate(table, key).is_some_and(|it| it.leaf != leaf);
+        let mut locks: BTreeMap<Vec<u8>, Lock> = BTreeMap::new();
+        let lock = |key: &Vec<u8>, version: Option<Version>, after: After| Lock {
+            key: Bytes(key.clone()),
+            expected: version.map(Version::encode),
+            after,
+        };
+        for (key, after) in &running.drafted.writes {
+            locks.insert(key.clone(), lock(key, None, after.clone()));
+        }
+        let known = |key: &Vec<u8>| running.known.get(key).map(|it| it.version);
+        let read = running.drafted.reads.iter();
+        let read = read.map(|key| (key, known(key).unwrap_or(Version::Unknown)));
+        let watched = running.transaction().watches.iter();
+        let watched = watched.map(|it| (&it.key, it.version));
+        // A key that is watched has to be what it was then.
+        for (key, version) in read.chain(watched) {
+            let entry = locks.entry(key.clone());
+            entry
+                .or_insert_with(|| lock(key, None, After::Same))
+                .expected = Some(version.encode());
+        }
+        locks.retain(|key, _| is_foreign(self.core, key));
+        let anchor = running.anchor().to_vec();
+        let is_touched =
+            running.drafted.writes.contains_key(&anchor) || running.drafted.reads.contains(&anchor);
+        if !locks.is_empty() && !is_touched {
+            // Its record says what was decided, so what it holds has to be known.
+            if !running.known.contains_key(&anchor) {
+                return self.read(number, running, BTreeSet::from([anchor]));
+            }
+            running.drafted.reads.insert(anchor);
+        }
+        let touched = locks.keys().chain(running.drafted.writes.keys());
+        let is_new = |key: &&Vec<u8>| !running.known.contains_key(*key);
+        let new: BTreeSet<Vec<u8>> = touched.filter(is_new).cloned().collect();
+        if running.attempts > 0 && !new.is_empty() {
+            // Others were first, also with keys of which nothing is read: it has to reserve these, too.
+            return self.read(number, running, new);
+        }
+        if locks.is_empty() {
+            running.asked.clear();
+            return self.commit_transaction(number, running);
+        }
+        running.phase = Phase::Locking;
+        let asks = |keys: &[Vec<u8>]| {
+            Ask::Lock(
+                keys.iter()
+                    .filter_map(|key| locks.get(key).cloned())
+                    .collect(),
+            )
+        };
+        let keys = locks.keys().cloned().collect();
+        self.ask_parts(number, running, keys, asks);
+    }
+
+    /// Asks each partition for its part of these keys.
+    fn ask_parts(
+        &mut self,
+        number: u64,
+        mut running: Running,
+        keys: Vec<Vec<u8>>,
+        asks: impl Fn(&[Vec<u8>]) -> Ask,
+    ) {
+        assert!(!keys.is_empty(), "no key is asked for: {:?}", running.phase);
+        assert_eq!(running.missing, 0, "answers of round {}", running.round);
+        running.round += 1;
+        running.setback = None;
+        let table = running.request.table;
+        running.asked = by_partition(self.core, table, keys);
+        running.missing = running.asked.len();
+        if running.phase == Phase::Reading {
+            running.reads += running.missing as u32;
+        }
+        let asker = Asker {
+            number,
+            round: running.round,
+            table,
+            deadline: running.request.deadline,
+        };
+        let (id, age) = (running.id, running.age);
+        let anchor = Bytes(running.anchor().to_vec());
+        let parts = running.asked.iter().map(|keys| Part {
+            id,
+            age,
+            anchor: anchor.clone(),
+            ask: asks(keys),
+        });
+        let parts: Vec<Part> = parts.collect();
+        // It has to be known before its parts are asked for: what has become of it may be asked at once.
+        self.keep(number, running);
+        ask_all(self.core, &asker, parts);
+    }
+
+    fn on_running_answer(
+        &mut self,
+        (number, mut running): (u64, Running),
+        round: u64,
+        part: u32,
+        bytes: &[u8],
+    ) {
+        if round != running.round || matches!(running.phase, Phase::Pausing(_)) {
+            self.keep(number, running);
+            return;
+        }
+        assert!(running.missing > 0, "an answer to nothing");
+        running.missing -= 1;
+        let asked = running.asked.get(part as usize);
+        match (running.phase, Answer::decode(bytes)) {
+            (Phase::Committing, _) => return self.on_commit_answer(number, running, bytes),
+            (Phase::Reading, Ok(Answer::Read(all))) => {
+                for (key, (held, version)) in asked.into_iter().flatten().zip(all) {
+                    let version = Version::decode(version);
+                    running.known.insert(key.clone(), Known { held, version });
+                }
+            }
+            (_, Ok(Answer::Done)) => {}
+            (_, Ok(Answer::Differs(key))) => {
+                let mut watches = running.transaction().watches.iter();
+                let is_watched = watches.any(|watch| watch.key == key.0);
+                running.set_back(match is_watched {
+                    true => Setback::Watched,
+                    false => Setback::Again,
+                });
+            }
+            (_, Ok(_)) => running.set_back(Setback::Again),
+            (_, Err(line)) if is_passing(line) => {
+                running.set_back(Setback::Passing(line.to_vec()));
+            }
+            (_, Err(line)) => running.set_back(Setback::Refused(line.to_vec())),
+        }
+        if running.missing > 0 {
+            self.keep(number, running);
+            return;
+        }
+        match running.phase {
+            Phase::Resolving => self.close(number, running),
+            // Nobody waits for it.
+            Phase::Closing => {}
+            _ => match running.setback.take() {
+                None => self.go_on_after(number, running),
+                Some(setback) => self.set_back(number, running, setback),
+            },
+        }
+    }
+
+    /// All answers are there, and good.
+    fn go_on_after(&mut self, number: u64, running: Running) {
+        match running.phase {
+            Phase::Reading => self.attempt(number, running),
+            Phase::Checking => self.answer_reads(running),
+            Phase::Locking => self.commit_transaction(number, running),
+            other => unreachable!("{other:?} has no such answers"),
+        }
+    }
+
+    /// What was read holds at one moment, and nothing is to be written.
+    fn answer_reads(&mut self, mut running: Running) {
+        let reply = std::mem::take(&mut running.drafted.reply);
+        self.publish_drafted(&mut running);
+        self.reply(&running, reply, CommitDependency::NONE);
+    }
+
+    /// All votes are there: it commits, or is taken back.
+    fn commit_transaction(&mut self, number: u64, mut running: Running) {
+        let Some(table) = self.core.tables.index_of(running.request.table) else {
+            return self.refuse_transaction(&running, &error_line(&dropped_table()));
+        };
+        let Some(place) = running.place else {
+            unreachable!("a transaction that writes has a place");
+        };
+        let committed = commit(
+            self.core,
+            &Commit {
+                id: running.id,
+                age: running.age,
+                anchor: running.anchor(),
+                table,
+                place,
+                writer: Caller::of(&running.request, table).writer,
+                watches: &running.transaction().watches,
+                known: &running.known,
+                reads: &running.drafted.reads,
+                writes: &running.drafted.writes,
+                locked: running.asked.concat(),
+            },
+        );
+        let dependency = match committed {
+            Ok(dependency) => dependency,
+            Err(failed) => {
+                let setback = match failed {
+                    Failed::Again => Setback::Again,
+                    Failed::Watched => Setback::Watched,
+                    Failed::Refused(error) => Setback::Refused(error_line(&error)),
+                    Failed::Moved => {
+                        self.core.stats().distributed.moved.add(1);
+                        self.take_back(&mut running);
+                        return self.place_again(running);
+                    }
+                };
+                return self.set_back(number, running, setback);
+            }
+        };
+        self.core.stats().distributed.committed.add(1);
+        self.publish_drafted(&mut running);
+        let reply = std::mem::take(&mut running.drafted.reply);
+        self.reply(&running, reply, dependency);
+        if running.asked.is_empty() {
+            return;
+        }
+        assert!(
+            running.setback.is_none(),
+            "it commits against a vote: {:?}",
+            running.setback
+        );
+        running.phase = Phase::Committing;
+        running.round += 1;
+        running.missing = 1;
+        let origin = self.core.own(token_of(number, running.round, 0));
+        self.keep(number, running);
+        let mut done = Vec::new();
+        Answer::Done.encode(&mut done);
+        self.act(Action::Reply {
+            origin,
+            bytes: done,
+            dependency,
+            deadline: None,
+        });
+    }
+
+    /// Its operation has committed, or nobody knows: then whoever meets an intent asks for the outcome.
+    fn on_commit_answer(&mut self, number: u64, mut running: Running, bytes: &[u8]) {
+        if Answer::decode(bytes) != Ok(Answer::Done) {
+            return self.leave_to_recovery(&running);
+        }
+        running.phase = Phase::Resolving;
+        running.request.deadline = self.core.deadline();
+        let keys = running.asked.concat();
+        self.ask_parts(number, running, keys, |keys| resolve(keys, true));
+    }
+
+    /// Its intents are gone: the anchor's goes, too. If some may be there yet, it stays, and whoever meets it sees to the rest.
+    fn close(&mut self, number: u64, mut running: Running) {
+        if running.setback.is_some() {
+            return self.leave_to_recovery(&running);
+        }
+        running.phase = Phase::Closing;
+        let anchor = vec![running.anchor().to_vec()];
+        self.ask_parts(number, running, anchor, |keys| resolve(keys, true));
+    }
+
+    /// What is left of it is looked into as if its coordinator were gone.
+    fn leave_to_recovery(&mut self, running: &Running) {
+        let (table, now) = (running.request.table, self.core.now);
+        let met = &mut self.core.requests.distributed.met;
+        met.note(table, running.anchor(), now);
+    }
+
+    /// It is taken back, and maybe tried again.
+    fn set_back(&mut self, number: u64, mut running: Running, setback: Setback) {
+        let is_over = !matches!(setback, Setback::Again | Setback::Passing(_));
+        if is_over && running.attempts > 0 {
+            self.let_go(&running);
+        }
+        self.take_back(&mut running);
+        match setback {
+            Setback::Refused(line) => self.refuse_transaction(&running, &line),
+            Setback::Watched => {
+                let mut reply = Vec::new();
+                Reply::new(&mut reply, running.request.protocol).null_array();
+                self.reply(&running, reply, CommitDependency::NONE);
+            }
+            Setback::Again | Setback::Passing(_) => {
+                running.attempts += 1;
+                self.core.stats().distributed.retried.add(1);
+                let most = PAUSE_US << running.attempts.min(DOUBLINGS_MAX);
+                let pause = Duration::from_micros(self.core.random.next() % most);
+                let until = self.core.now + pause;
+                if until >= running.request.deadline {
+                    let line = match setback {
+                        Setback::Passing(line) => line,
+                        _ => error_line(&OVERTAKEN),
+                    };
+                    return self.refuse_transaction(&running, &line);
+                }
+                running.phase = Phase::Pausing(until);
+                self.keep(number, running);
+            }
+        }
+    }
+
+    /// Nobody need wait any longer for what it has reserved.
+    fn let_go(&mut self, running: &Running) {
+        let keys = running.known.keys().cloned().collect();
+        let groups = by_partition(self.core, running.request.table, keys);
+        self.ask_nobody(running, &groups);
+    }
+
+    /// What these keys have of the attempt goes, be it an intent or a reservation.
+    fn ask_nobody(&mut self, running: &Running, groups: &[Vec<Vec<u8>>]) {
+        let parts = groups.iter().map(|keys| Part {
+            id: running.id,
+            age: running.age,
+            anchor: Bytes(running.anchor().to_vec()),
+            ask: resolve(keys, false),
+        });
+        let asker = Asker {
+            number: NOBODY,
+            round: 0,
+            table: running.request.table,
+            deadline: self.core.deadline(),
+        };
+        let parts = parts.collect();
+        ask_all(self.core, &asker, parts);
+    }
+
+    /// An attempt is over: its intents go, those of which the votes did not come, too.
+    fn take_back(&mut self, running: &mut Running) {
+        if running.phase == Phase::Locking {
+            let locked = std::mem::take(&mut running.asked);
+            self.ask_nobody(running, &locked);
+        }
+        let before = running.id;
+        running.id = self.core.requests.distributed.id();
+        assert!(running.id > before, "{before:?} would go on as itself");
+        running.known.clear();
+        running.reads = 0;
+        running.place = None;
+        running.drafted = Drafted::default();
+    }
+
+    /// The brick may not coordinate it, or not now: it goes where it belongs, or waits.
+    fn place_again(&mut self, running: Running) {
+        self.act(Action::Redispatch(Box::new(running.request)));
+    }
+
+    /// Nothing was executed, and this is why.
+    fn refuse_transaction(&mut self, running: &Running, line: &[u8]) {
+        self.reply(running, not_executed(line), CommitDependency::NONE);
+    }
+
+    /// What happened to keys is told, and what scripts have published leaves.
+    fn publish_drafted(&mut self, running: &mut Running) {
+        let drafted = &mut running.drafted;
+        for published in std::mem::take(&mut drafted.published) {
+            self.core.outbox.publish(published);
+        }
+        let events = std::mem::take(&mut drafted.events);
+        if events.is_empty() {
+            return;
+        }
+        let classes = self.core.shared.settings.keyspace_events();
+        let Some(state) = self.core.tables.of(running.request.table) else {
+            return;
+        };
+        let notices = &mut self.core.workshop.notices;
+        notices.clear();
+        for (at, (cause, kind, expires, key)) in events.iter().enumerate() {
+            notices.add((classes, &state.name), (*cause, *kind, *expires), key, at);
+        }
+        let told: Vec<_> = notices.take().collect();
+        for published in told {
+            self.core.outbox.publish(published);
+        }
+    }
+}
+
+/// Whether a part that was answered so may be carried out a moment later. An attempt that asked for it is over, whatever has become
+/// of the part.
+fn is_passing(line: &[u8]) -> bool {
+    let words: [&[u8]; 3] = [b"-CLUSTERDOWN", b"-TRYAGAIN", b"-UNKNOWNRESULT"];
+    words.iter().any(|word| line.starts_with(word))
+}
+
+/// A line about a part, of which nobody may know what became of it: of the transaction it is known, since it did not commit.
+fn not_executed(line: &[u8]) -> Vec<u8> {
+    let Some(unknown) = line.strip_prefix(b"-UNKNOWNRESULT ") else {
+        return line.to_vec();
+    };
+    let start = b"-CLUSTERDOWN nothing of the transaction was executed, try again; a part of it was given up: ";
+    [&start[..], unknown].concat()
+}

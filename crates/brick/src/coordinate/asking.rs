@@ -1,0 +1,73 @@
+//! Parts as they are asked for, and the keys that they are about.
+
+use crate::core::Core;
+use crate::distributed::Action;
+use crate::distributed::part::{Ask, Bytes, Part};
+use crate::output::PlaceholderId;
+use crate::request::{PARTS, Request, Token, Work};
+use brickyard_types::{Instant, TableId};
+use brickyard_wire::Protocol;
+use std::collections::BTreeMap;
+
+/// A part as it is asked for: for whom, and as which of its parts.
+pub(super) struct Asker {
+    pub(super) number: u64,
+    pub(super) round: u64,
+    pub(super) table: TableId,
+    pub(super) deadline: Instant,
+}
+
+/// The token under which the answer to a part comes.
+pub(super) fn token_of(number: u64, round: u64, part: u32) -> Token {
+    Token {
+        connection: PARTS,
+        client: NUMBER | number,
+        placeholder: PlaceholderId(round),
+        part,
+    }
+}
+
+/// Whose answer it is: its number, its round, and which part.
+pub(super) fn whose(token: Token) -> (u64, u64, u32) {
+    (token.client & !NUMBER, token.placeholder.0, token.part)
+}
+
+/// Marks the numbers of transactions and recoveries among clients'.
+const NUMBER: u64 = 1 << 63;
+
+/// Asks for parts.
+pub(super) fn ask_all(core: &mut Core, asker: &Asker, parts: Vec<Part>) {
+    for (at, part) in parts.into_iter().enumerate() {
+        assert!(
+            part.is_sound(),
+            "a part that nobody can carry out: {part:?}"
+        );
+        let origin = core.own(token_of(asker.number, asker.round, at as u32));
+        let work = Work::Part(Box::new(part));
+        let request = Request::new(origin, asker.table, Protocol::Resp3, work, asker.deadline);
+        let actions = &mut core.requests.distributed.actions;
+        actions.push_back(Action::Begin(Box::new(request)));
+    }
+}
+
+/// Intents of these keys go.
+pub(super) fn resolve(keys: &[Vec<u8>], is_committed: bool) -> Ask {
+    Ask::Resolve {
+        keys: keys.iter().cloned().map(Bytes).collect(),
+        is_committed,
+    }
+}
+
+/// Keys by the partition that they are of, each in order.
+pub(super) fn by_partition(core: &Core, table: TableId, keys: Vec<Vec<u8>>) -> Vec<Vec<Vec<u8>>> {
+    let mut groups: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
+    let index = core.tables.index_of(table);
+    for key in keys {
+        let location = index.and_then(|index| core.locate(index, &key));
+        groups
+            .entry(location.map_or(0, |it| it.leaf))
+            .or_default()
+            .push(key);
+    }
+    groups.into_values().collect()
+}

@@ -1,0 +1,309 @@
+//! A distributed transaction's commands, run against what was read of its keys.
+//!
+//! In:  a transaction, and what partitions have answered. Out: its reply, which keys it has read and what it is to write; or what it
+//!      has to read first. Nothing has happened yet.
+//!
+//! Invariants:
+//! - What it decides by is in `reads`, with its version: if all of that holds at one moment, the reply is true at that moment.
+//! - A command that fails has written nothing, as in a transaction of one partition.
+
+use crate::core::Core;
+use crate::distributed::part::{After, Stored};
+use crate::distributed::{Drafted, Event, Known};
+use crate::gather::REPLY_TOO_LONG;
+use crate::keyed::{Caller, ScriptRun, StepView, Stepped, admit_steps, run_all};
+use crate::keyspace_events::Cause;
+use crate::settings::Settings;
+use crate::stats::Stats;
+use crate::transaction::Transaction;
+use crate::version::Version;
+use brickyard_command::{Args, ErrorReply, Failure, KeyValue, Keyspace, NewValue, Probe, Spec};
+use brickyard_replication::frame::RECORD_BYTES_MAX;
+use brickyard_types::record::Kind;
+use brickyard_types::{Op, UnixMillis, limits};
+use brickyard_wire::Reply;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How a draft went.
+pub(super) enum Draft {
+    /// It has to read these first.
+    Wants(BTreeSet<Vec<u8>>),
+    /// It is refused, or is over; nothing is to be written.
+    Ends(Vec<u8>),
+    Done(Drafted),
+}
+
+/// Runs a transaction against what is known of its keys.
+pub(super) fn draft(
+    core: &mut Core,
+    transaction: &Transaction,
+    caller: Caller,
+    known: &BTreeMap<Vec<u8>, Known>,
+) -> Draft {
+    let mut out = Vec::new();
+    if let Err(error) = admit_steps(core, transaction, caller.table) {
+        Reply::new(&mut out, caller.protocol).error_bytes(error.as_bytes());
+        return Draft::Ends(out);
+    }
+    let only_reads = transaction.only_reads();
+    let mut scripts = transaction
+        .has_scripts()
+        .then(|| ScriptRun::begin(core, caller.table, only_reads));
+    let mut view = DraftView {
+        core,
+        table: caller.table,
+        known,
+        wants: BTreeSet::new(),
+        reads: BTreeSet::new(),
+        staged: Vec::new(),
+        newest: BTreeMap::new(),
+        staged_bytes: 0,
+        read_bytes: 0,
+        cause: None,
+    };
+    let bytes_max = Settings::load(&view.core.shared.settings.output_bytes_max);
+    let mut reply = Reply::new(&mut out, caller.protocol);
+    let stepped = run_all(
+        transaction,
+        scripts.as_mut(),
+        &mut view,
+        &mut reply,
+        bytes_max,
+    );
+    let drafted = match stepped {
+        Stepped::Suspended => Err(Draft::Wants(std::mem::take(&mut view.wants))),
+        Stepped::TooLong => {
+            out.clear();
+            Reply::new(&mut out, caller.protocol).error_bytes(REPLY_TOO_LONG.as_bytes());
+            Err(Draft::Ends(std::mem::take(&mut out)))
+        }
+        Stepped::Done => Ok(view.end()),
+    };
+    let mut published = Vec::new();
+    if let Some(mut scripts) = scripts {
+        published = scripts.take_published();
+        scripts.end(core);
+    }
+    match drafted {
+        Err(other) => other,
+        Ok(drafted) => Draft::Done(Drafted {
+            reply: out,
+            published,
+            ..drafted
+        }),
+    }
+}
+
+/// A write, and what it took the place of.
+#[derive(Debug)]
+struct Staged {
+    key: Vec<u8>,
+    before: Option<After>,
+    bytes: usize,
+    event: Option<Event>,
+}
+
+/// The keys of a transaction as its commands see them.
+struct DraftView<'a> {
+    core: &'a mut Core,
+    table: usize,
+    known: &'a BTreeMap<Vec<u8>, Known>,
+    wants: BTreeSet<Vec<u8>>,
+    reads: BTreeSet<Vec<u8>>,
+    staged: Vec<Staged>,
+    newest: BTreeMap<Vec<u8>, After>,
+    staged_bytes: usize,
+    read_bytes: usize,
+    cause: Option<Cause>,
+}
+
+impl DraftView<'_> {
+    fn end(self) -> Drafted {
+        assert!(
+            self.wants.is_empty(),
+            "a draft that lacks something is done"
+        );
+        assert!(
+            self.reads.iter().all(|key| self.known.contains_key(key)),
+            "a key is decided by that was not read"
+        );
+        let events = self.staged.into_iter().filter_map(|it| it.event);
+        Drafted {
+            reads: self.reads,
+            writes: self.newest,
+            events: events.collect(),
+            ..Drafted::default()
+        }
+    }
+
+    /// What a key holds now for the command at hand; `None`: it does not exist.
+    fn held(&mut self, key: &[u8]) -> Result<Option<(&Stored, Op)>, Failure> {
+        let now = self.core.unix;
+        let is_there = |held: &&Stored| held.expires_at().is_none_or(|at| at >= now);
+        let own = match self.newest.get(key) {
+            Some(After::Holds(stored)) => Some(Some(stored)),
+            Some(After::Gone) => Some(None),
+            Some(After::Same) | None => None,
+        };
+        if let Some(own) = own {
+            return Ok(own.filter(is_there).map(|held| (held, Op(0))));
+        }
+        let Some(known) = self.known.get(key) else {
+            self.wants.insert(key.to_vec());
+            return Err(Failure::Suspend);
+        };
+        self.reads.insert(key.to_vec());
+        let op = match known.version {
+            Version::Written(op) => op,
+            Version::Absent(_) | Version::Unknown => Op(0),
+        };
+        let held = known.held.as_ref().filter(is_there);
+        Ok(held.map(|held| (held, op)))
+    }
+
+    fn stage(&mut self, kind: Kind, key: &[u8], after: After) {
+        let (bytes, expires) = match &after {
+            After::Holds(stored) => (key.len() + stored.len(), stored.expires_at.is_some()),
+            After::Same | After::Gone => (key.len(), false),
+        };
+        self.staged_bytes += bytes;
+        let event = self.cause.map(|cause| (cause, kind, expires, key.to_vec()));
+        let before = self.newest.insert(key.to_vec(), after);
+        self.staged.push(Staged {
+            key: key.to_vec(),
+            before,
+            bytes,
+            event,
+        });
+    }
+}
+
+impl Keyspace for DraftView<'_> {
+    fn now(&self) -> UnixMillis {
+        self.core.unix
+    }
+
+    fn value_bytes_max(&self) -> usize {
+        self.core.shared.limits.value_bytes_max
+    }
+
+    fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+        let max = Settings::load(&self.core.shared.settings.output_bytes_max);
+        if self.read_bytes as u64 > max {
+            return Err(Failure::Error(REPLY_TOO_LONG));
+        }
+        let len = self.held(key)?.map_or(0, |(held, _)| held.len());
+        self.read_bytes += len;
+        let found = self.held(key)?;
+        Ok(found.map(|(held, op)| KeyValue {
+            value: &held.value.0,
+            expires_at: held.expires_at(),
+            op,
+            value_type: held.value_type(),
+        }))
+    }
+
+    fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
+        let found = self.held(key)?;
+        Ok(found.map(|(held, op)| Probe {
+            value_len: held.len(),
+            expires_at: held.expires_at(),
+            op,
+            value_type: held.value_type(),
+        }))
+    }
+
+    fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
+        let len: usize = put.value.iter().map(|piece| piece.len()).sum();
+        if key.len() > limits::KEY_BYTES_MAX {
+            return Err(Failure::Error(ErrorReply::new(format!(
+                "ERR key is {} bytes long and the longest allowed is {}; use a shorter key",
+                key.len(),
+                limits::KEY_BYTES_MAX
+            ))));
+        }
+        if len > self.value_bytes_max() {
+            return Err(Failure::Error(ErrorReply::TOO_LONG));
+        }
+        if self.staged_bytes + key.len() + len > RECORD_BYTES_MAX {
+            return Err(Failure::Error(ErrorReply::new(format!(
+                "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
+                RECORD_BYTES_MAX >> 20
+            ))));
+        }
+        let stored = Stored::new(put.value_type, put.expires_at, put.value.concat());
+        self.stage(Kind::Put, key, After::Holds(stored));
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        if self.probe(key)?.is_none() {
+            return Ok(false);
+        }
+        self.stage(Kind::Delete, key, After::Gone);
+        Ok(true)
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.read_bytes += bytes;
+        let max = Settings::load(&self.core.shared.settings.output_bytes_max);
+        if self.read_bytes as u64 > max {
+            return Err(Failure::Error(REPLY_TOO_LONG));
+        }
+        Ok(())
+    }
+
+    fn random(&mut self) -> u64 {
+        self.core.random.next()
+    }
+
+    fn database(&self) -> Option<u16> {
+        self.core.table(self.table)?.database()
+    }
+}
+
+impl StepView for DraftView<'_> {
+    /// Which partition a key is of makes no difference here.
+    fn has(&self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn must_wait_for(&mut self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn begin_command(&mut self, spec: &Spec, args: Args<'_>) {
+        let tells = self.core.shared.settings.keyspace_events().tell_anything();
+        self.cause = tells.then(|| Cause::of(spec.id, args));
+    }
+
+    fn staged(&self) -> usize {
+        self.staged.len()
+    }
+
+    fn take_back(&mut self, staged: usize) {
+        while self.staged.len() > staged
+            && let Some(last) = self.staged.pop()
+        {
+            assert!(
+                self.staged_bytes >= last.bytes,
+                "{} bytes are taken back of {}",
+                last.bytes,
+                self.staged_bytes
+            );
+            self.staged_bytes -= last.bytes;
+            match last.before {
+                Some(before) => {
+                    self.newest.insert(last.key, before);
+                }
+                None => {
+                    self.newest.remove(&last.key);
+                }
+            }
+        }
+    }
+
+    fn stats(&self) -> &Stats {
+        self.core.stats()
+    }
+}

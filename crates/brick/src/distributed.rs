@@ -1,0 +1,174 @@
+//! Distributed transactions: commands on keys of several partitions that happen together or not at all.
+//!
+//! In:  a transaction whose keys are of several slots, at the primary of its *anchor's* partition. Out: its reply, when it has committed.
+//!
+//! ```text
+//!  coordinator: the anchor's primary             participants: primaries of the other partitions
+//!    read  ─────────────────────────────────────►  what keys hold, and their versions
+//!    draft: the commands run against that
+//!    lock  ─────────────────────────────────────►  keys are as expected: each gets an *intent*, an operation
+//!                                                  like any other (their vote)
+//!    commit: one operation of the anchor's partition, if that is as expected too: its keys' values, and the
+//!            anchor's own intent, which says that all has been decided                    ──► the client is answered
+//!    resolve ───────────────────────────────────►  intents become values
+//!    the anchor's intent becomes its value
+//! ```
+//! There is no other log of transactions: an intent is a record of its key, so it is replicated, recovered, copied, split and moved with it.
+//! Whoever meets one waits. One that stays is looked into by the primary of its key (`coordinate/recover.rs`): the anchor's partition knows what became
+//! of it, and a transaction of which it knows nothing is aborted for good.
+//!
+//! Invariants (rules of docs/protocol.md):
+//! - `a vote stays`, `an anchor decides` (`keyed/part.rs`).
+//! - `one moment for all keys`: when the anchor's operation is made all other keys that were read or are written have intents, and those of the
+//!   anchor's partition are as they were read: what the client is told is true at that moment.
+//! - `a coordinator commits in the view in which it began` (`coordinate/commit.rs`): what an earlier primary, or this brick before it lost its place,
+//!   was asked about is aborted.
+//!
+//! The files here are what is known: `running` (a transaction under way), `recovery` and `met` (intents that nobody has resolved), `reserved` (who comes next), `part` and `intent` (their
+//! forms), `action` (what is left to the brick). What is done with it: `coordinate` (from request to reply) and `keyed/part.rs` (what a partition does).
+//!
+//! Source: Peng and Dabek, "Large-scale incremental processing" (Percolator, OSDI 2010); Dragojević et al., "No compromises" (FaRM, SOSP 2015);
+//! docs/decisions/0077.
+
+mod action;
+mod intent;
+mod met;
+pub(crate) mod part;
+mod recovery;
+mod reserved;
+mod running;
+
+pub(crate) use action::Action;
+pub(crate) use intent::{Intent, may_become};
+pub(crate) use met::Met;
+pub(crate) use recovery::{Recovery, Stage};
+pub(crate) use reserved::{Age, Reserved};
+pub(crate) use running::{Drafted, Event, Known, Phase, Place, Running, Setback};
+
+use crate::output::{CommitDependency, Meets};
+use crate::request::Token;
+use brickyard_types::{Instant, PartitionId};
+use part::TransactionId;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// How long a partition takes no new intents for somebody who reads it as a whole, and asks again meanwhile.
+const REST: Duration = Duration::from_millis(300);
+
+/// The transactions that a brick coordinates, and the intents that it has met.
+#[derive(Debug)]
+pub(crate) struct Distributed {
+    /// Drawn for this life of the brick.
+    coordinator: u64,
+    /// Transactions and recoveries are numbered together.
+    next: u64,
+    pub(crate) running: BTreeMap<u64, Running>,
+    pub(crate) recoveries: BTreeMap<u64, Recovery>,
+    pub(crate) met: Met,
+    pub(crate) reserved: Reserved,
+    /// Requests may wait for intents or reservations.
+    pub(crate) has_waiters: bool,
+    /// Answers that have come and are yet to be looked at.
+    pub(crate) answers: VecDeque<(Token, Vec<u8>)>,
+    /// What is left to the brick.
+    pub(crate) actions: VecDeque<Action>,
+    /// Both are being seen to.
+    pub(crate) is_driven: bool,
+    /// Resolutions that have not committed: who waits for them is woken then.
+    resolving: Vec<CommitDependency>,
+    /// Partitions that take no new intents until then, so that there is a moment without one.
+    resting: BTreeMap<PartitionId, Instant>,
+}
+
+impl Distributed {
+    pub(crate) fn new(coordinator: u64) -> Self {
+        Self {
+            coordinator,
+            next: 0,
+            running: BTreeMap::new(),
+            recoveries: BTreeMap::new(),
+            met: Met::default(),
+            reserved: Reserved::default(),
+            has_waiters: false,
+            answers: VecDeque::new(),
+            actions: VecDeque::new(),
+            is_driven: false,
+            resolving: Vec::new(),
+            resting: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(crate) fn id(&mut self) -> TransactionId {
+        let number = self.number();
+        assert!(
+            self.next >> 63 == 0,
+            "{number} has the bit that marks transactions"
+        );
+        TransactionId {
+            coordinator: self.coordinator,
+            number,
+        }
+    }
+
+    /// Whether no transaction is under way, nor its intents on their way out.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Whether this brick may still commit that attempt at a transaction.
+    pub(crate) fn is_open(&self, id: TransactionId) -> bool {
+        let mut running = self.running.values();
+        id.coordinator == self.coordinator && running.any(|it| it.may_commit(id))
+    }
+
+    /// A partition is to come to a moment without intents, for who wants to read it as it is then.
+    pub(crate) fn rest(&mut self, partition: PartitionId, now: Instant) {
+        self.resting.retain(|_, until| *until > now);
+        self.resting.insert(partition, now + REST);
+        assert!(self.rests(partition, now), "{partition} does not rest");
+    }
+
+    /// It was read, or begins to be: it takes intents again.
+    pub(crate) fn end_rest(&mut self, partition: PartitionId) {
+        self.resting.remove(&partition);
+    }
+
+    /// Whether a partition takes no new intents now.
+    pub(crate) fn rests(&self, partition: PartitionId, now: Instant) -> bool {
+        self.resting
+            .get(&partition)
+            .is_some_and(|until| *until > now)
+    }
+
+    /// Intents go when this has committed.
+    pub(crate) fn note_resolving(&mut self, dependency: CommitDependency) {
+        self.resolving.push(dependency);
+    }
+
+    /// Whether intents have gone since this was asked last.
+    pub(crate) fn take_resolved(&mut self, log: &impl Meets) -> bool {
+        if self.resolving.is_empty() {
+            return false;
+        }
+        let before = self.resolving.len();
+        self.resolving.retain(|dependency| !log.meets(*dependency));
+        self.resolving.len() < before
+    }
+
+    /// The transactions that are to be tried again by now.
+    pub(crate) fn due(&self, now: Instant) -> Vec<u64> {
+        let running = self.running.iter();
+        let due = running.filter(|(_, it)| it.retry_at().is_some_and(|at| at <= now));
+        due.map(|(number, _)| *number).collect()
+    }
+
+    /// When a transaction that has come upon another one is tried again.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.running.values().filter_map(Running::retry_at).min()
+    }
+}

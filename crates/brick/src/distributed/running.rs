@@ -1,0 +1,153 @@
+//! A distributed transaction that is under way, as its coordinator knows it.
+//!
+//! In:  a request, what has been answered. Out: the same, for whoever goes on with it ([`crate::coordinate`]).
+
+use super::part::{After, Stored, TransactionId};
+use super::reserved::Age;
+use crate::channels::Published;
+use crate::keyspace_events::Cause;
+use crate::request::{Request, Work};
+use crate::transaction::Transaction;
+use crate::version::Version;
+use brickyard_types::record::Kind;
+use brickyard_types::{Instant, PartitionId, View};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a key held when it was read.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) held: Option<Stored>,
+    pub(crate) version: Version,
+}
+
+/// An event of a key, for keyspace notifications.
+pub(crate) type Event = (Cause, Kind, bool, Vec<u8>);
+
+/// What a transaction comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Drafted {
+    pub(crate) reply: Vec<u8>,
+    /// Keys by which it was decided.
+    pub(crate) reads: BTreeSet<Vec<u8>>,
+    pub(crate) writes: BTreeMap<Vec<u8>, After>,
+    pub(crate) events: Vec<Event>,
+    /// What its scripts publish.
+    pub(crate) published: Vec<Published>,
+}
+
+/// The partition that a transaction is coordinated at, and in which of its views.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) partition: PartitionId,
+    pub(crate) view: View,
+}
+
+/// What a transaction that is under way waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its turn, after a pause.
+    Pausing(Instant),
+    /// What its keys hold.
+    Reading,
+    /// Whether what it has read holds still; it writes nothing.
+    Checking,
+    /// The votes.
+    Locking,
+    /// That its operation commits.
+    Committing,
+    /// That its intents go.
+    Resolving,
+    /// That the anchor's goes.
+    Closing,
+}
+
+/// What the votes, or the reads, have come to.
+#[derive(Debug)]
+pub(crate) enum Setback {
+    Again,
+    /// A part was not executed, or nobody knows; with some luck it can be in a moment.
+    Passing(Vec<u8>),
+    Watched,
+    Refused(Vec<u8>),
+}
+
+/// A transaction that is under way.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) request: Request,
+    pub(crate) id: TransactionId,
+    pub(crate) age: Age,
+    pub(crate) phase: Phase,
+    /// Counts what was asked for; answers to what was asked before do not count.
+    pub(crate) round: u64,
+    /// The keys that each part was asked for.
+    pub(crate) asked: Vec<Vec<Vec<u8>>>,
+    pub(crate) missing: usize,
+    pub(crate) setback: Option<Setback>,
+    pub(crate) place: Option<Place>,
+    pub(crate) known: BTreeMap<Vec<u8>, Known>,
+    /// What was read in one round of one partition holds at one moment.
+    pub(crate) reads: u32,
+    pub(crate) drafted: Drafted,
+    pub(crate) attempts: u32,
+}
+
+impl Running {
+    /// One that begins.
+    pub(crate) fn new(request: Request, id: TransactionId, age: Age) -> Self {
+        Self {
+            request,
+            id,
+            age,
+            phase: Phase::Reading,
+            round: 0,
+            asked: Vec::new(),
+            missing: 0,
+            setback: None,
+            place: None,
+            known: BTreeMap::new(),
+            reads: 0,
+            drafted: Drafted::default(),
+            attempts: 0,
+        }
+    }
+
+    /// Whether that attempt may commit yet.
+    pub(crate) fn may_commit(&self, id: TransactionId) -> bool {
+        self.id == id && matches!(self.phase, Phase::Locking)
+    }
+
+    /// When it is tried again.
+    pub(crate) fn retry_at(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Pausing(until) => Some(until),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn transaction(&self) -> &Transaction {
+        match &self.request.work {
+            Work::Transaction(transaction) => transaction,
+            other => unreachable!("a transaction is coordinated, not {other:?}"),
+        }
+    }
+
+    pub(crate) fn anchor(&self) -> &[u8] {
+        self.transaction().first_key().unwrap_or_default()
+    }
+}
+
+impl Running {
+    /// Notes the worst of what has come: a refusal says more than that another one was first.
+    pub(crate) fn set_back(&mut self, setback: Setback) {
+        let is_refusal = matches!(setback, Setback::Refused(_));
+        let is_worse = match self.setback {
+            None | Some(Setback::Again | Setback::Passing(_)) => true,
+            Some(Setback::Watched) => is_refusal,
+            Some(Setback::Refused(_)) => false,
+        };
+        if is_worse {
+            self.setback = Some(setback);
+        }
+    }
+}
