@@ -23,6 +23,7 @@ use crate::request::{Request, Token};
 use crate::version::Version;
 use asking::{Asker, ask_all, by_partition, resolve, token_of, whose};
 use brickyard_command::ErrorReply;
+use brickyard_types::limits::KEY_BYTES_MAX;
 use brickyard_wire::Reply;
 use commit::{Commit, Failed, commit, place_of};
 use draft::{Draft, draft};
@@ -63,7 +64,15 @@ impl<'a> Coordinator<'a> {
             coordinator: id.coordinator,
             number: id.number,
         };
-        self.attempt(number, Running::new(request, id, age));
+        let running = Running::new(request, id, age);
+        if let Some(len) = running.longest_key().filter(|len| *len > KEY_BYTES_MAX) {
+            let error = ErrorReply::new(format!(
+                "ERR key is {len} bytes long and the longest allowed is {KEY_BYTES_MAX}; nothing of the transaction was executed, \
+                 use a shorter key"
+            ));
+            return self.refuse_transaction(&running, &error_line(&error));
+        }
+        self.attempt(number, running);
     }
 
     /// An answer to a part.
@@ -315,7 +324,9 @@ impl<'a> Coordinator<'a> {
         let asked = running.asked.get(part as usize);
         match (running.phase, Answer::decode(bytes)) {
             (Phase::Committing, _) => return self.on_commit_answer(number, running, bytes),
-            (Phase::Reading, Ok(Answer::Read(all))) => {
+            (Phase::Reading, Ok(Answer::Read(all)))
+                if asked.is_some_and(|asked| asked.len() == all.len()) =>
+            {
                 for (key, (held, version)) in asked.into_iter().flatten().zip(all) {
                     let version = Version::decode(version);
                     running.known.insert(key.clone(), Known { held, version });

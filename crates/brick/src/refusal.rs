@@ -19,6 +19,12 @@ pub(crate) const EARLIER_NODE: ErrorReply = ErrorReply::constant(
      all nodes first",
 );
 
+/// The same of an intent, and of transactions over several slots.
+pub(crate) const EARLIER_NODE_SLOTS: ErrorReply = ErrorReply::constant(
+    "CROSSSLOT Keys in request don't hash to the same slot, and a node of this cluster runs an earlier version of the program, which \
+     knows no transactions over several; upgrade all nodes first",
+);
+
 pub(crate) const CROSSSLOT: ErrorReply =
     ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
 
@@ -104,9 +110,6 @@ pub(crate) fn may_distribute(core: &Core, port: Port) -> Result<(), ErrorReply> 
     }
     match core.shared.lowest_level.has(Level::TRANSACTIONS) {
         true => Ok(()),
-        false => Err(ErrorReply::constant(
-            "CROSSSLOT Keys in request don't hash to the same slot, and a node of this cluster runs an earlier version of the \
-             program, which knows no transactions over several; upgrade all nodes first",
-        )),
+        false => Err(EARLIER_NODE_SLOTS),
     }
 }

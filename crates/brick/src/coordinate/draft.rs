@@ -18,11 +18,16 @@ use crate::stats::Stats;
 use crate::transaction::Transaction;
 use crate::version::Version;
 use brickyard_command::{Args, ErrorReply, Failure, KeyValue, Keyspace, NewValue, Probe, Spec};
-use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, UnixMillis, limits};
 use brickyard_wire::Reply;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes that all writes of a transaction take together: those of one partition are one message.
+const WRITES_BYTES_MAX: usize = 64 << 20;
+
+/// More than what a write takes besides its key and its value.
+const WRITE_BYTES: usize = 64;
 
 /// How a draft went.
 pub(super) enum Draft {
@@ -148,6 +153,10 @@ impl DraftView<'_> {
         if let Some(own) = own {
             return Ok(own.filter(is_there).map(|held| (held, Op(0))));
         }
+        if key.len() > limits::KEY_BYTES_MAX {
+            // No partition has it, nor is one asked.
+            return Ok(None);
+        }
         let Some(known) = self.known.get(key) else {
             self.wants.insert(key.to_vec());
             return Err(Failure::Suspend);
@@ -166,6 +175,7 @@ impl DraftView<'_> {
             After::Holds(stored) => (key.len() + stored.len(), stored.expires_at.is_some()),
             After::Same | After::Gone => (key.len(), false),
         };
+        let bytes = bytes + WRITE_BYTES;
         self.staged_bytes += bytes;
         let event = self.cause.map(|cause| (cause, kind, expires, key.to_vec()));
         let before = self.newest.insert(key.to_vec(), after);
@@ -225,10 +235,10 @@ impl Keyspace for DraftView<'_> {
         if len > self.value_bytes_max() {
             return Err(Failure::Error(ErrorReply::TOO_LONG));
         }
-        if self.staged_bytes + key.len() + len > RECORD_BYTES_MAX {
+        if self.staged_bytes + key.len() + len + WRITE_BYTES > WRITES_BYTES_MAX {
             return Err(Failure::Error(ErrorReply::new(format!(
                 "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
-                RECORD_BYTES_MAX >> 20
+                WRITES_BYTES_MAX >> 20
             ))));
         }
         let stored = Stored::new(put.value_type, put.expires_at, put.value.concat());

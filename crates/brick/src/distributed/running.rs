@@ -132,6 +132,12 @@ impl Running {
         }
     }
 
+    /// The length of the longest of the keys that parts name whatever the commands come to.
+    pub(crate) fn longest_key(&self) -> Option<usize> {
+        let watched = self.transaction().watches.iter().map(|it| it.key.len());
+        watched.chain([self.anchor().len()]).max()
+    }
+
     pub(crate) fn anchor(&self) -> &[u8] {
         self.transaction().first_key().unwrap_or_default()
     }

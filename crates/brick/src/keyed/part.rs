@@ -22,11 +22,11 @@ use brickyard_types::{PartitionId, TableId, UnixMillis, ValueType};
 use brickyard_wire::Reply;
 
 /// Bytes of values that a transaction may fetch from one partition: its answer is one message.
-const READ_BYTES_MAX: usize = 128 << 20;
+const READ_BYTES_MAX: usize = 64 << 20;
 
 /// What it reads would not fit into one answer.
 const READS_TOO_MUCH: ErrorReply = ErrorReply::constant(
-    "ERR a transaction may read 128 MiB of one partition at most; split it into smaller ones",
+    "ERR a transaction may read 64 MiB of one partition at most; split it into smaller ones",
 );
 
 /// An intent that this program cannot read.

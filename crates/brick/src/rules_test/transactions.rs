@@ -260,3 +260,57 @@ fn values_of_any_length_are_read_wherever_they_are() {
     let length = cluster.call(client, &format!("STRLEN {anchor}"));
     assert_eq!(length, ":100000");
 }
+
+/// A command as clients send it, with words of any length.
+fn framed(words: &[&str]) -> String {
+    let words = words
+        .iter()
+        .map(|word| format!("${}\n{word}\n", word.len()));
+    let all: Vec<String> = words.collect();
+    format!("*{}\n{}", all.len(), all.concat())
+        .trim_end()
+        .to_owned()
+}
+
+#[test]
+fn keys_that_are_too_long_are_refused_and_harm_nobody() {
+    let (mut cluster, anchor, other) = cluster();
+    let client = cluster.connect(0, Port::Node);
+    let long = "k".repeat(70_000);
+    let queue = |cluster: &mut Cluster, all: &[&[&str]]| {
+        assert_eq!(cluster.call(client, "MULTI"), "+OK");
+        for words in all {
+            assert_eq!(cluster.call(client, &framed(words)), "+QUEUED");
+        }
+        cluster.call(client, "EXEC")
+    };
+    let read = queue(
+        &mut cluster,
+        &[&["GET", &long], &["SET", &anchor, "1"], &["GET", &other]],
+    );
+    assert_eq!(read, "*3 $-1 +OK $-1");
+    let beside = queue(
+        &mut cluster,
+        &[
+            &["SET", &anchor, "2"],
+            &["SET", &long, "2"],
+            &["SET", &other, "2"],
+        ],
+    );
+    assert!(
+        beside.starts_with("*3 +OK -ERR key is 70000 bytes long"),
+        "{beside}"
+    );
+    let first = queue(&mut cluster, &[&["SET", &long, "3"], &["SET", &other, "3"]]);
+    assert!(first.starts_with("-ERR key is 70000 bytes long"), "{first}");
+    assert_eq!(
+        cluster.call(client, &framed(&["WATCH", &long, &other])),
+        "+OK"
+    );
+    let watched = queue(&mut cluster, &[&["SET", &anchor, "4"]]);
+    assert!(
+        watched.starts_with("-ERR key is 70000 bytes long"),
+        "{watched}"
+    );
+    assert_eq!(cluster.call(client, &format!("GET {other}")), "$1 2");
+}

@@ -4,7 +4,7 @@ use super::newest::{Newest, newest};
 use super::write::NOTHING;
 use super::{ColdWanted, View, error};
 use crate::gather::REPLY_TOO_LONG;
-use crate::refusal::EARLIER_NODE;
+use crate::refusal::{EARLIER_NODE, EARLIER_NODE_SLOTS};
 use brickyard_command::hash::first_expiry;
 use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
 use brickyard_metadata::Level;
@@ -199,6 +199,11 @@ impl Keyspace for View<'_> {
     fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
         if put.value_type == ValueType::Hash && !self.core.shared.lowest_level.has(Level::HASHES) {
             return Err(Failure::Error(EARLIER_NODE));
+        }
+        if put.value_type == ValueType::Intent
+            && !self.core.shared.lowest_level.has(Level::TRANSACTIONS)
+        {
+            return Err(Failure::Error(EARLIER_NODE_SLOTS));
         }
         let location = self.locate(key);
         self.check_lock(key, location)?;
