@@ -183,6 +183,7 @@ impl Brick {
             || self.clients.has_roomy()
             || (self.core.requests.has_ready() && !self.remotes.is_choked())
             || (self.core.replicas.is_woken && self.core.requests.has_view())
+            || self.core.requests.distributed.has_work()
             || self.core.tables.has_removed()
             || self.core.moves.offline.has_work()
             || self.upkeep.has_work()

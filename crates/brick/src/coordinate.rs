@@ -6,7 +6,9 @@
 //! - An attempt that does not commit is over before another one begins: it has another id, and nothing ever commits under the old one.
 //! - What the client is told to be not executed is not: until the anchor's operation is made nothing has happened, and intents are
 //!   taken back by whoever meets them.
-//! - Two transactions never wait for each other: a vote is given or refused at once, and who reads holds nothing.
+//! - Two transactions never wait for each other: a vote is given or refused at once, and who reads waits for intents, which go whatever
+//!   it does, and for what an older transaction has reserved.
+//! - What all of them hold together is bounded ([`crate::distributed`]).
 
 mod asking;
 mod commit;
@@ -72,13 +74,16 @@ impl<'a> Coordinator<'a> {
             ));
             return self.refuse_transaction(&running, &error_line(&error));
         }
+        if !self.core.requests.distributed.has_room_for(running.bytes()) {
+            return self.refuse_transaction(&running, &error_line(&too_much(self.core)));
+        }
         self.attempt(number, running);
     }
 
     /// An answer to a part.
     pub(crate) fn on_answer(&mut self, token: Token, bytes: &[u8]) {
         let (number, round, part) = whose(token);
-        if let Some(running) = self.take(number) {
+        if let Some(running) = self.core.requests.distributed.take(number) {
             self.on_running_answer((number, running), round, part, bytes);
         } else if number != NOBODY {
             on_recovery_answer(self.core, number, round, bytes);
@@ -87,17 +92,11 @@ impl<'a> Coordinator<'a> {
 
     /// Transactions whose pause is over are tried again.
     pub(crate) fn retry(&mut self) {
-        let (now, next) = (
-            self.core.now,
-            self.core.requests.distributed.next_deadline(),
-        );
-        if next.is_none_or(|at| at > now) {
-            return;
-        }
-        for number in self.core.requests.distributed.due(now) {
-            if let Some(running) = self.take(number) {
-                self.attempt(number, running);
-            }
+        let now = self.core.now;
+        while !self.scripts_have_had_their_turn()
+            && let Some((number, running)) = self.core.requests.distributed.take_due(now)
+        {
+            self.attempt(number, running);
         }
     }
 
@@ -113,27 +112,25 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    fn take(&mut self, number: u64) -> Option<Running> {
-        self.core.requests.distributed.running.remove(&number)
+    fn scripts_have_had_their_turn(&self) -> bool {
+        let (scripts, settings) = (&self.core.workshop.scripts, &self.core.shared.settings);
+        scripts.have_had_their_turn(self.core.now, settings)
     }
 
     fn keep(&mut self, number: u64, running: Running) {
-        let before = self
-            .core
-            .requests
-            .distributed
-            .running
-            .insert(number, running);
-        assert!(before.is_none(), "transaction {number} is under way twice");
+        self.core.requests.distributed.keep(number, running);
     }
 
     fn act(&mut self, action: Action) {
-        self.core.requests.distributed.actions.push_back(action);
+        self.core.requests.distributed.act(action);
     }
 
     /// A transaction's client gets its reply once `dependency` is met.
     fn reply(&mut self, running: &Running, bytes: Vec<u8>, dependency: CommitDependency) {
         let request = &running.request;
+        if bytes.first() == Some(&b'-') {
+            self.core.stats().errors.replied.add(1);
+        }
         self.act(Action::Reply {
             origin: request.origin,
             bytes,
@@ -155,13 +152,13 @@ impl<'a> Coordinator<'a> {
             }
         }
         let caller = Caller::of(&running.request, table);
-        let drafted = draft(self.core, running.transaction(), caller, &running.known);
+        let drafted = draft(self.core, running.transaction(), caller, running.known());
         match drafted {
             Draft::Wants(keys) => self.read(number, running, keys),
             Draft::Ends(reply) => self.refuse_transaction(&running, &reply),
             Draft::Done(drafted) => {
                 let needed = drafted.reply.len();
-                if needed > running.request.room && running.transaction().only_reads() {
+                if needed > running.request.room {
                     let request = Box::new(running.request);
                     return self.act(Action::GiveBack(request, needed));
                 }
@@ -191,7 +188,7 @@ impl<'a> Coordinator<'a> {
                 watched.map(|it| (it.key.clone(), it.version)).collect();
             let is_one_moment = running.reads <= 1 && all.is_empty();
             for key in &running.drafted.reads {
-                let version = running.known.get(key).map(|it| it.version);
+                let version = running.known().get(key).map(|it| it.version);
                 all.entry(key.clone())
                     .or_insert_with(|| version.unwrap_or(Version::Unknown));
             }
@@ -224,7 +221,7 @@ impl<'a> Coordinator<'a> {
         for (key, after) in &running.drafted.writes {
             locks.insert(key.clone(), lock(key, None, after.clone()));
         }
-        let known = |key: &Vec<u8>| running.known.get(key).map(|it| it.version);
+        let known = |key: &Vec<u8>| running.known().get(key).map(|it| it.version);
         let read = running.drafted.reads.iter();
         let read = read.map(|key| (key, known(key).unwrap_or(Version::Unknown)));
         let watched = running.transaction().watches.iter();
@@ -242,13 +239,13 @@ impl<'a> Coordinator<'a> {
             running.drafted.writes.contains_key(&anchor) || running.drafted.reads.contains(&anchor);
         if !locks.is_empty() && !is_touched {
             // Its record says what was decided, so what it holds has to be known.
-            if !running.known.contains_key(&anchor) {
+            if !running.known().contains_key(&anchor) {
                 return self.read(number, running, BTreeSet::from([anchor]));
             }
             running.drafted.reads.insert(anchor);
         }
         let touched = locks.keys().chain(running.drafted.writes.keys());
-        let is_new = |key: &&Vec<u8>| !running.known.contains_key(*key);
+        let is_new = |key: &&Vec<u8>| !running.known().contains_key(*key);
         let new: BTreeSet<Vec<u8>> = touched.filter(is_new).cloned().collect();
         if running.attempts > 0 && !new.is_empty() {
             // Others were first, also with keys of which nothing is read: it has to reserve these, too.
@@ -327,25 +324,30 @@ impl<'a> Coordinator<'a> {
             (Phase::Reading, Ok(Answer::Read(all)))
                 if asked.is_some_and(|asked| asked.len() == all.len()) =>
             {
-                for (key, (held, version)) in asked.into_iter().flatten().zip(all) {
+                let keys = asked.cloned().unwrap_or_default();
+                for (key, (held, version)) in keys.into_iter().zip(all) {
                     let version = Version::decode(version);
-                    running.known.insert(key.clone(), Known { held, version });
+                    running.learn(key, Known { held, version });
+                }
+                if !self.core.requests.distributed.has_room_for(running.bytes()) {
+                    let line = error_line(&too_much(self.core));
+                    running.note_setback(Setback::Refused(line));
                 }
             }
             (_, Ok(Answer::Done)) => {}
             (_, Ok(Answer::Differs(key))) => {
                 let mut watches = running.transaction().watches.iter();
                 let is_watched = watches.any(|watch| watch.key == key.0);
-                running.set_back(match is_watched {
+                running.note_setback(match is_watched {
                     true => Setback::Watched,
                     false => Setback::Again,
                 });
             }
-            (_, Ok(_)) => running.set_back(Setback::Again),
+            (_, Ok(_)) => running.note_setback(Setback::Again),
             (_, Err(line)) if is_passing(line) => {
-                running.set_back(Setback::Passing(line.to_vec()));
+                running.note_setback(Setback::Passing(line.to_vec()));
             }
-            (_, Err(line)) => running.set_back(Setback::Refused(line.to_vec())),
+            (_, Err(line)) => running.note_setback(Setback::Refused(line.to_vec())),
         }
         if running.missing > 0 {
             self.keep(number, running);
@@ -397,7 +399,7 @@ impl<'a> Coordinator<'a> {
                 place,
                 writer: Caller::of(&running.request, table).writer,
                 watches: &running.transaction().watches,
-                known: &running.known,
+                known: running.known(),
                 reads: &running.drafted.reads,
                 writes: &running.drafted.writes,
                 locked: running.asked.concat(),
@@ -509,7 +511,7 @@ impl<'a> Coordinator<'a> {
 
     /// Nobody need wait any longer for what it has reserved.
     fn let_go(&mut self, running: &Running) {
-        let keys = running.known.keys().cloned().collect();
+        let keys = running.known().keys().cloned().collect();
         let groups = by_partition(self.core, running.request.table, keys);
         self.ask_nobody(running, &groups);
     }
@@ -541,8 +543,7 @@ impl<'a> Coordinator<'a> {
         let before = running.id;
         running.id = self.core.requests.distributed.id();
         assert!(running.id > before, "{before:?} would go on as itself");
-        running.known.clear();
-        running.reads = 0;
+        running.forget();
         running.place = None;
         running.drafted = Drafted::default();
     }
@@ -581,6 +582,16 @@ impl<'a> Coordinator<'a> {
             self.core.outbox.publish(published);
         }
     }
+}
+
+/// Why no more transactions are under way, or none that hold so much.
+fn too_much(core: &Core) -> ErrorReply {
+    core.stats().errors.busy.add(1);
+    ErrorReply::new(format!(
+        "BUSY transactions over several slots hold as much as they may on brick {}; nothing of this one was executed, try again \
+         later",
+        core.id
+    ))
 }
 
 /// Whether a part that was answered so may be carried out a moment later. An attempt that asked for it is over, whatever has become

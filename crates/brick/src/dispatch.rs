@@ -24,7 +24,7 @@ use crate::batch::BATCH_BYTES_MAX;
 use crate::brick::Brick;
 use crate::channels::Published;
 use crate::coordinate::Coordinator;
-use crate::distributed::Action;
+use crate::distributed::{Action, Seen};
 use crate::effect::Effect;
 use crate::forward::{Forward, ForwardReply, NoRoom, ReplyKind};
 use crate::keyed::{
@@ -103,28 +103,26 @@ impl Brick {
 
     /// An answer to a part of a distributed transaction.
     pub(crate) fn on_transaction_answer(&mut self, token: Token, bytes: Vec<u8>) {
-        let answers = &mut self.core.requests.distributed.answers;
-        answers.push_back((token, bytes));
+        self.core.requests.distributed.answer(token, bytes);
         self.see_to_transactions();
     }
 
     /// Does what distributed transactions have left to do, and looks at what comes of it, one after the other: some of it comes
-    /// at once.
+    /// at once. What scripts leave no time for is for the next turn.
     pub(crate) fn see_to_transactions(&mut self) {
-        if std::mem::replace(&mut self.core.requests.distributed.is_driven, true) {
+        if !self.core.requests.distributed.begin_drive() {
             return;
         }
-        loop {
-            let distributed = &mut self.core.requests.distributed;
-            if let Some(action) = distributed.actions.pop_front() {
-                self.carry_out(action);
-            } else if let Some((token, bytes)) = distributed.answers.pop_front() {
-                Coordinator::new(&mut self.core).on_answer(token, &bytes);
-            } else {
-                break;
+        while !self.scripts_have_had_their_turn() {
+            match self.core.requests.distributed.next_step() {
+                Some(Seen::Action(action)) => self.carry_out(action),
+                Some(Seen::Answer(token, bytes)) => {
+                    Coordinator::new(&mut self.core).on_answer(token, &bytes);
+                }
+                None => break,
             }
         }
-        self.core.requests.distributed.is_driven = false;
+        self.core.requests.distributed.end_drive();
     }
 
     fn carry_out(&mut self, action: Action) {
@@ -219,6 +217,10 @@ impl Brick {
                 return self.set_subrequest_aside(admission, request);
             }
         }
+        if request.work.has_scripts() && self.scripts_have_had_their_turn() {
+            self.core.replicas.wake();
+            return self.await_view(request);
+        }
         if let Work::Transaction(transaction) = &request.work
             && transaction.anchor.is_some()
         {
@@ -227,10 +229,6 @@ impl Brick {
         }
         if must_await_values(&self.core, &request.work, table) {
             return self.await_values(request, Vec::new());
-        }
-        if request.work.has_scripts() && self.scripts_have_had_their_turn() {
-            self.core.replicas.wake();
-            return self.await_view(request);
         }
         match execute_work(
             &mut self.core,

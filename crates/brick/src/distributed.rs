@@ -47,13 +47,27 @@ pub(crate) use running::{Drafted, Event, Known, Phase, Place, Running, Setback};
 
 use crate::output::{CommitDependency, Meets};
 use crate::request::Token;
-use brickyard_types::{Instant, PartitionId};
+use brickyard_types::{Instant, PartitionId, TableId};
 use part::TransactionId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// How long a partition takes no new intents for somebody who reads it as a whole, and asks again meanwhile.
 const REST: Duration = Duration::from_millis(300);
+
+/// Bytes that transactions under way may hold together: what they ask, and what was fetched for them.
+const BYTES_MAX: usize = 256 << 20;
+
+/// Keys that are looked into at a time.
+const RECOVERIES_MAX: usize = 256;
+
+/// What is to be seen to.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    Action(Action),
+    /// An answer to a part.
+    Answer(Token, Vec<u8>),
+}
 
 /// The transactions that a brick coordinates, and the intents that it has met.
 #[derive(Debug)]
@@ -62,18 +76,22 @@ pub(crate) struct Distributed {
     coordinator: u64,
     /// Transactions and recoveries are numbered together.
     next: u64,
-    pub(crate) running: BTreeMap<u64, Running>,
-    pub(crate) recoveries: BTreeMap<u64, Recovery>,
+    running: BTreeMap<u64, Running>,
+    /// Those that pause, by when they are tried again.
+    pausing: BTreeSet<(Instant, u64)>,
+    /// Bytes that they hold, about.
+    bytes: usize,
+    recoveries: BTreeMap<u64, Recovery>,
     pub(crate) met: Met,
     pub(crate) reserved: Reserved,
     /// Requests may wait for intents or reservations.
     pub(crate) has_waiters: bool,
     /// Answers that have come and are yet to be looked at.
-    pub(crate) answers: VecDeque<(Token, Vec<u8>)>,
+    answers: VecDeque<(Token, Vec<u8>)>,
     /// What is left to the brick.
-    pub(crate) actions: VecDeque<Action>,
+    actions: VecDeque<Action>,
     /// Both are being seen to.
-    pub(crate) is_driven: bool,
+    is_driven: bool,
     /// Resolutions that have not committed: who waits for them is woken then.
     resolving: Vec<CommitDependency>,
     /// Partitions that take no new intents until then, so that there is a moment without one.
@@ -86,6 +104,8 @@ impl Distributed {
             coordinator,
             next: 0,
             running: BTreeMap::new(),
+            pausing: BTreeSet::new(),
+            bytes: 0,
             recoveries: BTreeMap::new(),
             met: Met::default(),
             reserved: Reserved::default(),
@@ -160,15 +180,101 @@ impl Distributed {
         self.resolving.len() < before
     }
 
-    /// The transactions that are to be tried again by now.
-    pub(crate) fn due(&self, now: Instant) -> Vec<u64> {
-        let running = self.running.iter();
-        let due = running.filter(|(_, it)| it.retry_at().is_some_and(|at| at <= now));
-        due.map(|(number, _)| *number).collect()
+    /// A transaction waits for answers, or pauses.
+    pub(crate) fn keep(&mut self, number: u64, running: Running) {
+        self.bytes += running.bytes();
+        if let Some(until) = running.retry_at() {
+            self.pausing.insert((until, number));
+        }
+        let before = self.running.insert(number, running);
+        assert!(before.is_none(), "transaction {number} is under way twice");
+    }
+
+    /// Takes a transaction to go on with it.
+    pub(crate) fn take(&mut self, number: u64) -> Option<Running> {
+        let running = self.running.remove(&number)?;
+        let bytes = running.bytes();
+        assert!(
+            self.bytes >= bytes,
+            "a transaction of {bytes} bytes of {}",
+            self.bytes
+        );
+        self.bytes -= bytes;
+        if let Some(until) = running.retry_at() {
+            self.pausing.remove(&(until, number));
+        }
+        Some(running)
+    }
+
+    /// Whether a transaction of so many bytes may be under way beside the others. One always may.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        self.bytes + bytes <= BYTES_MAX || self.running.is_empty()
+    }
+
+    /// A transaction that is to be tried again by now.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<(u64, Running)> {
+        let (until, number) = *self.pausing.first()?;
+        if until > now {
+            return None;
+        }
+        self.take(number).map(|running| (number, running))
     }
 
     /// When a transaction that has come upon another one is tried again.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.running.values().filter_map(Running::retry_at).min()
+        self.pausing.first().map(|(until, _)| *until)
+    }
+
+    /// A key is looked into; `false`: it is already, or too many are.
+    pub(crate) fn may_look_into(&self, table: TableId, key: &[u8]) -> bool {
+        let mut recoveries = self.recoveries.values();
+        self.recoveries.len() < RECOVERIES_MAX
+            && !recoveries.any(|it| it.table == table && it.key == key)
+    }
+
+    /// A key that is looked into waits for answers.
+    pub(crate) fn keep_recovery(&mut self, number: u64, recovery: Recovery) {
+        let before = self.recoveries.insert(number, recovery);
+        assert!(before.is_none(), "recovery {number} is under way twice");
+    }
+
+    /// Takes it to go on with it.
+    pub(crate) fn take_recovery(&mut self, number: u64) -> Option<Recovery> {
+        self.recoveries.remove(&number)
+    }
+
+    /// Something is left to the brick.
+    pub(crate) fn act(&mut self, action: Action) {
+        self.actions.push_back(action);
+    }
+
+    /// An answer to a part has come.
+    pub(crate) fn answer(&mut self, token: Token, bytes: Vec<u8>) {
+        self.answers.push_back((token, bytes));
+    }
+
+    /// Whether something is to be seen to.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.answers.is_empty() || !self.actions.is_empty()
+    }
+
+    /// What is to be seen to next.
+    pub(crate) fn next_step(&mut self) -> Option<Seen> {
+        let action = self.actions.pop_front().map(Seen::Action);
+        action.or_else(|| {
+            let (token, bytes) = self.answers.pop_front()?;
+            Some(Seen::Answer(token, bytes))
+        })
+    }
+
+    /// Somebody sees to what is to be seen to; whether nobody does already.
+    pub(crate) fn begin_drive(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_driven, true)
+    }
+
+    /// Nobody does any more.
+    pub(crate) fn end_drive(&mut self) {
+        assert!(self.is_driven, "an end without a beginning");
+        self.is_driven = false;
     }
 }

@@ -36,7 +36,6 @@ impl Brick {
         self.take_messages();
         self.run_ready();
         self.retry_waiting();
-        self.begin_last();
         Coordinator::new(&mut self.core).retry();
         self.see_to_transactions();
         self.ask_again();
@@ -51,14 +50,7 @@ impl Brick {
         self.evictions.on_turn(&mut self.core, &mut self.clients);
     }
 
-    /// What waited for all that its connection had asked before begins, if that has been answered.
-    pub(crate) fn begin_last(&mut self) {
-        while let Some(last) = self.clients.take_last() {
-            self.begin_now(last);
-        }
-    }
-
-    /// The same begins, since nothing is before it.
+    /// What comes behind all that its connection has asked begins.
     pub(crate) fn begin_now(&mut self, last: Last) {
         match last {
             Last::Request(request) => self.begin(*request),

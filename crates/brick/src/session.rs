@@ -376,7 +376,9 @@ impl Brick {
         let core = &self.core;
         self.clients
             .fill(token, whole, &core.shared.settings, &core.log);
-        self.begin_last();
+        if let Some(last) = self.clients.take_last(token.connection) {
+            self.begin_now(last);
+        }
     }
 
     /// A reply in parts is whole; some mean more than they say.

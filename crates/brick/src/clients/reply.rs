@@ -211,14 +211,11 @@ impl Clients {
         None
     }
 
-    /// What waited for all that was asked before it, and need not wait any longer.
-    pub(crate) fn take_last(&mut self) -> Option<Last> {
-        let mut waiting = self.begins_last.keys();
-        let is_alone = |id: &&ConnectionId| {
-            let connection = self.get(**id);
-            connection.is_some_and(|it| it.output.placeholders() == 1)
-        };
-        let id = *waiting.find(is_alone)?;
+    /// What waited for all that its connection had asked before it, if that has been answered.
+    pub(crate) fn take_last(&mut self, id: ConnectionId) -> Option<Last> {
+        if self.begins_last.is_empty() || self.get(id)?.output.placeholders() != 1 {
+            return None;
+        }
         self.begins_last.remove(&id)
     }
 

@@ -45,8 +45,8 @@ pub(super) fn ask_all(core: &mut Core, asker: &Asker, parts: Vec<Part>) {
         let origin = core.own(token_of(asker.number, asker.round, at as u32));
         let work = Work::Part(Box::new(part));
         let request = Request::new(origin, asker.table, Protocol::Resp3, work, asker.deadline);
-        let actions = &mut core.requests.distributed.actions;
-        actions.push_back(Action::Begin(Box::new(request)));
+        let begin = Action::Begin(Box::new(request));
+        core.requests.distributed.act(begin);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::settings::Settings;
 use crate::stats::Stats;
 use crate::transaction::Transaction;
 use crate::version::Version;
+use brickyard_command::table::flag;
 use brickyard_command::{Args, ErrorReply, Failure, KeyValue, Keyspace, NewValue, Probe, Spec};
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, UnixMillis, limits};
@@ -64,6 +65,7 @@ pub(super) fn draft(
         newest: BTreeMap::new(),
         staged_bytes: 0,
         read_bytes: 0,
+        bounded_from: None,
         cause: None,
     };
     let bytes_max = Settings::load(&view.core.shared.settings.output_bytes_max);
@@ -119,6 +121,8 @@ struct DraftView<'a> {
     newest: BTreeMap<Vec<u8>, After>,
     staged_bytes: usize,
     read_bytes: usize,
+    /// What they were when the command began that only reads: it is bounded as if it came alone.
+    bounded_from: Option<usize>,
     cause: Option<Cause>,
 }
 
@@ -170,6 +174,13 @@ impl DraftView<'_> {
         Ok(held.map(|held| (held, op)))
     }
 
+    /// Whether a command that only reads has asked for more than its client may leave unread.
+    fn reads_too_much(&self) -> bool {
+        let max = Settings::load(&self.core.shared.settings.output_bytes_max);
+        self.bounded_from
+            .is_some_and(|from| (self.read_bytes - from) as u64 > max)
+    }
+
     fn stage(&mut self, kind: Kind, key: &[u8], after: After) {
         let (bytes, expires) = match &after {
             After::Holds(stored) => (key.len() + stored.len(), stored.expires_at.is_some()),
@@ -198,8 +209,7 @@ impl Keyspace for DraftView<'_> {
     }
 
     fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
-        let max = Settings::load(&self.core.shared.settings.output_bytes_max);
-        if self.read_bytes as u64 > max {
+        if self.reads_too_much() {
             return Err(Failure::Error(REPLY_TOO_LONG));
         }
         let len = self.held(key)?.map_or(0, |(held, _)| held.len());
@@ -256,8 +266,7 @@ impl Keyspace for DraftView<'_> {
 
     fn reserve(&mut self, bytes: usize) -> Result<(), Failure> {
         self.read_bytes += bytes;
-        let max = Settings::load(&self.core.shared.settings.output_bytes_max);
-        if self.read_bytes as u64 > max {
+        if self.reads_too_much() {
             return Err(Failure::Error(REPLY_TOO_LONG));
         }
         Ok(())
@@ -283,6 +292,8 @@ impl StepView for DraftView<'_> {
     }
 
     fn begin_command(&mut self, spec: &Spec, args: Args<'_>) {
+        let only_reads = spec.has(flag::READONLY);
+        self.bounded_from = only_reads.then_some(self.read_bytes);
         let tells = self.core.shared.settings.keyspace_events().tell_anything();
         self.cause = tells.then(|| Cause::of(spec.id, args));
     }

@@ -16,19 +16,11 @@ use crate::distributed::part::{Answer, Ask, Bytes, Part, TransactionId};
 use crate::distributed::{Age, Recovery, Stage};
 use brickyard_types::TableId;
 
-/// Recoveries at a time.
-const RECOVERIES_MAX: usize = 256;
-
 /// Looks into intents that were met some time ago.
 pub(super) fn look_into_intents(core: &mut Core) {
-    let distributed = &mut core.requests.distributed;
-    if distributed.met.is_empty() || distributed.recoveries.len() >= RECOVERIES_MAX {
-        return;
-    }
     for (table, key) in core.requests.distributed.met.take_old(core.now) {
-        let mut recoveries = core.requests.distributed.recoveries.values();
-        let is_under_way = recoveries.any(|it| it.table == table && it.key == key);
-        if is_under_way || !leads(core, table, &key) {
+        let may_look = core.requests.distributed.may_look_into(table, &key);
+        if !may_look || !leads(core, table, &key) {
             continue;
         }
         let recovery = Recovery {
@@ -40,19 +32,7 @@ pub(super) fn look_into_intents(core: &mut Core) {
         };
         let number = core.requests.distributed.number();
         let id = core.requests.distributed.id();
-        let anchor = Bytes(key);
-        let (age, ask) = (age_of(core, id), Ask::Look);
-        ask_for(
-            core,
-            number,
-            recovery,
-            vec![Part {
-                id,
-                age,
-                anchor,
-                ask,
-            }],
-        );
+        ask_one(core, number, recovery, (id, Bytes(key), Ask::Look));
     }
 }
 
@@ -84,35 +64,40 @@ fn ask_for(core: &mut Core, number: u64, mut recovery: Recovery, parts: Vec<Part
         table: recovery.table,
         deadline: core.deadline(),
     };
-    core.requests
-        .distributed
-        .recoveries
-        .insert(number, recovery);
+    core.requests.distributed.keep_recovery(number, recovery);
     ask_all(core, &asker, parts);
+}
+
+fn ask_one(
+    core: &mut Core,
+    number: u64,
+    recovery: Recovery,
+    (id, anchor, ask): (TransactionId, Bytes, Ask),
+) {
+    let age = age_of(core, id);
+    let part = Part {
+        id,
+        age,
+        anchor,
+        ask,
+    };
+    ask_for(core, number, recovery, vec![part]);
 }
 
 /// An answer for a recovery, or for what has ended since.
 pub(super) fn on_recovery_answer(core: &mut Core, number: u64, round: u64, bytes: &[u8]) {
-    let Some(mut recovery) = core.requests.distributed.recoveries.remove(&number) else {
+    let Some(mut recovery) = core.requests.distributed.take_recovery(number) else {
         return;
     };
     if recovery.stage.round() != round {
-        core.requests
-            .distributed
-            .recoveries
-            .insert(number, recovery);
-        return;
+        return core.requests.distributed.keep_recovery(number, recovery);
     }
     let answer = Answer::decode(bytes);
     assert!(recovery.missing > 0, "an answer to nothing: {recovery:?}");
     recovery.missing -= 1;
     recovery.has_failed |= answer.is_err() || answer == Ok(Answer::Misplaced);
     if recovery.missing > 0 {
-        core.requests
-            .distributed
-            .recoveries
-            .insert(number, recovery);
-        return;
+        return core.requests.distributed.keep_recovery(number, recovery);
     }
     if recovery.has_failed {
         let (table, key) = (recovery.table, &recovery.key);
@@ -133,18 +118,7 @@ fn go_on_recovering(core: &mut Core, number: u64, mut recovery: Recovery, answer
             }),
         ) => {
             recovery.stage = Stage::Asking(id);
-            let (age, ask) = (age_of(core, id), Ask::Outcome);
-            ask_for(
-                core,
-                number,
-                recovery,
-                vec![Part {
-                    id,
-                    age,
-                    anchor,
-                    ask,
-                }],
-            );
+            ask_one(core, number, recovery, (id, anchor, Ask::Outcome));
         }
         (
             Stage::Looking,
@@ -194,16 +168,6 @@ fn close_recovery(
 ) {
     recovery.stage = Stage::Closing;
     let anchor = Bytes(recovery.key.clone());
-    let (age, ask) = (age_of(core, id), resolve(&keys, is_committed));
-    ask_for(
-        core,
-        number,
-        recovery,
-        vec![Part {
-            id,
-            age,
-            anchor,
-            ask,
-        }],
-    );
+    let ask = resolve(&keys, is_committed);
+    ask_one(core, number, recovery, (id, anchor, ask));
 }

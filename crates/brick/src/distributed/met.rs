@@ -30,11 +30,6 @@ impl Met {
         }
     }
 
-    /// Whether somebody waits, perhaps.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Those that have had their time.
     pub(crate) fn take_old(&mut self, now: Instant) -> Vec<(TableId, Vec<u8>)> {
         let old = self.0.iter().filter(|(_, since)| now - **since > PATIENCE);

@@ -92,3 +92,44 @@ impl Reserved {
         self.0.retain(|_, (_, until)| *until > now);
     }
 }
+
+#[cfg(test)]
+mod reserved_test {
+    use super::*;
+
+    const TABLE: TableId = TableId(1);
+    const NOW: Instant = Instant(1_000);
+
+    fn age(since: u64) -> Age {
+        Age {
+            since,
+            coordinator: 1,
+            number: 1,
+        }
+    }
+
+    #[test]
+    fn older_transaction_takes_a_key_from_a_younger_one_and_never_the_other_way() {
+        let mut reserved = Reserved::default();
+        assert!(reserved.reserve(TABLE, b"k", age(2), NOW));
+        assert!(!reserved.reserve(TABLE, b"k", age(3), NOW));
+        assert!(!reserved.take(TABLE, b"k", age(3), NOW));
+        assert!(reserved.reserve(TABLE, b"k", age(1), NOW));
+        assert!(reserved.is_kept_from(TABLE, b"k", age(2), NOW));
+        assert!(!reserved.release(TABLE, b"k", age(2)), "it lost it");
+        assert!(reserved.take(TABLE, b"k", age(1), NOW));
+        assert!(!reserved.has(TABLE, b"k", NOW));
+    }
+
+    #[test]
+    fn reservation_ends_by_itself() {
+        let mut reserved = Reserved::default();
+        assert!(reserved.reserve(TABLE, b"k", age(1), NOW));
+        assert!(reserved.has(TABLE, b"k", NOW));
+        let later = NOW + KEPT;
+        assert!(!reserved.has(TABLE, b"k", later));
+        assert!(reserved.reserve(TABLE, b"k", age(2), later));
+        reserved.end_old(later + KEPT);
+        assert!(reserved.is_empty());
+    }
+}

@@ -85,11 +85,13 @@ pub(crate) struct Running {
     pub(crate) missing: usize,
     pub(crate) setback: Option<Setback>,
     pub(crate) place: Option<Place>,
-    pub(crate) known: BTreeMap<Vec<u8>, Known>,
+    known: BTreeMap<Vec<u8>, Known>,
     /// What was read in one round of one partition holds at one moment.
     pub(crate) reads: u32,
     pub(crate) drafted: Drafted,
     pub(crate) attempts: u32,
+    /// Of what is known.
+    known_bytes: usize,
 }
 
 impl Running {
@@ -109,7 +111,33 @@ impl Running {
             reads: 0,
             drafted: Drafted::default(),
             attempts: 0,
+            known_bytes: 0,
         }
+    }
+
+    /// What is known of its keys.
+    pub(crate) const fn known(&self) -> &BTreeMap<Vec<u8>, Known> {
+        &self.known
+    }
+
+    /// What a key holds is known.
+    pub(crate) fn learn(&mut self, key: Vec<u8>, known: Known) {
+        let bytes = key.len() + known.held.as_ref().map_or(0, Stored::len);
+        if self.known.insert(key, known).is_none() {
+            self.known_bytes += bytes;
+        }
+    }
+
+    /// Nothing is known any more: what was read may have changed.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+        self.known_bytes = 0;
+        self.reads = 0;
+    }
+
+    /// Bytes that it holds, about.
+    pub(crate) fn bytes(&self) -> usize {
+        self.request.bytes() + self.known_bytes
     }
 
     /// Whether that attempt may commit yet.
@@ -141,11 +169,9 @@ impl Running {
     pub(crate) fn anchor(&self) -> &[u8] {
         self.transaction().first_key().unwrap_or_default()
     }
-}
 
-impl Running {
     /// Notes the worst of what has come: a refusal says more than that another one was first.
-    pub(crate) fn set_back(&mut self, setback: Setback) {
+    pub(crate) fn note_setback(&mut self, setback: Setback) {
         let is_refusal = matches!(setback, Setback::Refused(_));
         let is_worse = match self.setback {
             None | Some(Setback::Again | Setback::Passing(_)) => true,

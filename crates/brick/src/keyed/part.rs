@@ -71,8 +71,9 @@ pub(crate) fn run_part(
         Answer::Taken.encode(out);
         return Ok(CommitDependency::NONE);
     }
-    if matches!(part.ask, Ask::Lock(_))
-        && let Some(error) = write_refusal(core, caller.table)
+    if let Ask::Lock(locks) = &part.ask
+        && let grows = growth(locks)
+        && let Some(error) = write_refusal(core, caller.table, grows)
     {
         Reply::new(out, caller.protocol).error_bytes(error.as_bytes());
         return Ok(CommitDependency::NONE);
@@ -136,6 +137,15 @@ pub(crate) fn run_part(
     }
     answer.encode(out);
     Ok(dependency)
+}
+
+/// Bytes by which these writes may make the table grow.
+fn growth(locks: &[Lock]) -> Option<usize> {
+    let grow = locks.iter().filter_map(|lock| match &lock.after {
+        After::Holds(stored) => Some(lock.key.0.len() + stored.len()),
+        After::Same | After::Gone => None,
+    });
+    grow.reduce(|all, bytes| all + bytes)
 }
 
 /// Others may have the keys that the transaction has reserved.

@@ -118,6 +118,10 @@ pub(super) const fn values_room(id: CommandId, room: usize) -> usize {
     }
 }
 
+/// A table is at its bound, and the write would make it grow.
+const FULL: ErrorReply =
+    ErrorReply::constant("OOM command not allowed when used memory > 'maxmemory'.");
+
 /// Why writes are refused before they are looked at.
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -174,8 +178,7 @@ pub(super) fn refusal(core: &mut Core, grows: Option<Args<'_>>, table: usize) ->
         && is_bounded
         && !memory::admits(core, table, args.bytes_len())
     {
-        let error = ErrorReply::constant("OOM command not allowed when used memory > 'maxmemory'.");
-        return Some(Refusal::counted(error, |stats| &stats.errors.memory));
+        return Some(Refusal::counted(FULL, |stats| &stats.errors.memory));
     }
     let Some(state) = core.table(table) else {
         return Some(Refusal {
@@ -212,9 +215,17 @@ pub(super) fn refusal(core: &mut Core, grows: Option<Args<'_>>, table: usize) ->
     None
 }
 
-/// Why no write is taken now that may make the table grow; it is counted.
-pub(crate) fn write_refusal(core: &mut Core, table: usize) -> Option<ErrorReply> {
-    let refusal = refusal(core, Some(Args::new(&[], &[])), table)?;
+/// Why no write is taken now; `grows`: bytes by which it may make the table grow. It is counted.
+pub(crate) fn write_refusal(
+    core: &mut Core,
+    table: usize,
+    grows: Option<usize>,
+) -> Option<ErrorReply> {
+    let is_full = grows.is_some_and(|bytes| !memory::admits(core, table, bytes));
+    let refusal = match is_full {
+        true => Refusal::counted(FULL, |stats| &stats.errors.memory),
+        false => refusal(core, grows.map(|_| Args::new(&[], &[])), table)?,
+    };
     refusal.count(core.stats());
     Some(refusal.error)
 }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::distributed::Age;
+use crate::distributed::part::{self, Ask, TransactionId};
 use brickyard_command::lookup;
 
 fn args(words: &[&str]) -> OwnedArgs {
@@ -89,6 +91,45 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
     ));
     assert_eq!(arrived.watches[0].key, b"watched");
     assert_eq!(arrived.watches[0].version.line(), "1 17 0 0\n");
+}
+
+#[test]
+fn transactions_over_slots_and_their_parts_arrive_as_they_were_sent() {
+    let (spec, words) = command(&["rename", "from", "to"]);
+    let alone = Transaction::of_command(spec, words).anchored();
+    let arrived = sent(Work::Transaction(Box::new(alone))).unwrap();
+    assert_eq!(arrived.work.first_key(), Some(&b"from"[..]));
+    let Work::Transaction(arrived) = arrived.work else {
+        panic!("a transaction became something else");
+    };
+    assert_eq!(arrived.anchor.as_deref(), Some(&b"from"[..]));
+    assert!(arrived.is_bare && matches!(arrived.steps[..], [Step::Command(..)]));
+
+    let asks = |keys: &[&[u8]]| Part {
+        id: TransactionId {
+            coordinator: u64::MAX,
+            number: 1,
+        },
+        age: Age {
+            since: 2,
+            coordinator: 3,
+            number: 4,
+        },
+        anchor: part::Bytes(b"anchor".to_vec()),
+        ask: Ask::Resolve {
+            keys: keys.iter().map(|key| part::Bytes(key.to_vec())).collect(),
+            is_committed: true,
+        },
+    };
+    let part = asks(&[b"one", b""]);
+    let Work::Part(arrived) = sent(Work::Part(Box::new(part.clone()))).unwrap().work else {
+        panic!("a part became something else");
+    };
+    assert_eq!(*arrived, part);
+    // What nobody can carry out is no message: of no key, or of one that is too long.
+    for keys in [&[][..], &[&[0; 1 << 16][..]]] {
+        assert!(sent(Work::Part(Box::new(asks(keys)))).is_none());
+    }
 }
 
 /// A transaction of these steps.

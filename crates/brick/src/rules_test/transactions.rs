@@ -3,6 +3,41 @@
 use super::{ask, replicated, reply, told_meanwhile, wait};
 use crate::accepted::Port;
 use crate::cluster_harness::{Client, Cluster};
+use brickyard_types::TableAttributes;
+
+#[test]
+fn participant_whose_table_is_full_refuses_what_grows_and_takes_what_does_not() {
+    let attributes = TableAttributes {
+        maxmemory: Some(400_000),
+        ..replicated(2)
+    };
+    let mut cluster = Cluster::new(3, attributes);
+    let (anchor, other) = (cluster.key_at(0, 1), cluster.key_at(1, 2));
+    let client = cluster.connect(0, Port::Node);
+    let set = |key: &str, len: usize| format!("SETRANGE {key} {} x", len - 1);
+    for key in [&anchor, &other] {
+        cluster.call(client, &set(key, 1_000));
+    }
+    // The other key's primary is full, that of the anchor is not.
+    let fillers = (0..1_000).map(|at| format!("filler{at}"));
+    let mut fillers = fillers.filter(|key| cluster.places_of(key).0 == 1);
+    let fillers: Vec<String> = fillers.by_ref().take(40).collect();
+    let told = fillers
+        .iter()
+        .map(|key| cluster.call(client, &set(key, 20_000)));
+    assert!(
+        told.last().unwrap().starts_with("-OOM"),
+        "it takes all of it"
+    );
+    let write = |len| format!("MULTI\n{}\n{}\nEXEC", set(&anchor, 2_000), set(&other, len));
+    let refused = cluster.call(client, &write(50_000));
+    assert!(refused.contains(" -OOM"), "{refused}");
+    let length = cluster.call(client, &format!("STRLEN {anchor}"));
+    assert_eq!(length, ":1000", "half of it was done");
+    let delete = format!("MULTI\nDEL {anchor}\nDEL {other}\nEXEC");
+    let deleted = cluster.call(client, &delete);
+    assert!(deleted.ends_with("*2 :1 :1"), "{deleted}");
+}
 
 /// Three nodes; the anchor is led by node 0, the other key by node 1, and node 2 has the other key's copy.
 fn cluster() -> (Cluster, String, String) {
