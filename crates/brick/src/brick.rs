@@ -40,6 +40,7 @@ use crate::session::calls::Calls;
 use crate::session::export::Exports;
 use crate::shared::Shared;
 use crate::tables::Tables;
+use crate::tracking::Holders;
 use crate::upkeep::Upkeep;
 use crate::watch::NegativeVersions;
 use brickyard_metadata::Catalog;
@@ -140,6 +141,7 @@ impl Brick {
             random: Random::new(seed),
             replicas,
             moves: Moves::new(recovery_bandwidth),
+            holders: Holders::new(Member { node, brick: id }),
         };
         core.adoption().adopt(catalog);
         Self {
@@ -199,7 +201,9 @@ impl Brick {
         let rest = rests_until.filter(|it| *it > self.core.now);
         let clean = self.cleaner.rests_until();
         let transaction = self.core.requests.distributed.next_deadline();
-        [silence, rest, clean, transaction]
+        // Answers wait for the next turn, and that for nothing.
+        let answers = self.clients.trackers.has_work().then_some(self.core.now);
+        [silence, rest, clean, transaction, answers]
             .into_iter()
             .flatten()
             .chain([tick])
@@ -214,6 +218,9 @@ impl Brick {
         self.core.stats().turns.add(1);
         self.has_ended_turn = false;
         self.core.replicas.check_lease(now);
+        for (to, notice) in self.clients.trackers.take_answers() {
+            self.core.outbox.tell(to, notice);
+        }
     }
 
     /// Tells the brick how much of a core's time its loop has taken since it began; a few times a second, for what it tells
@@ -236,6 +243,7 @@ impl Brick {
     /// What leaves for other nodes does so once a turn, after everything was executed, and once more if the turn went on.
     fn end_turn(&mut self) {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
+            self.send_notices();
             self.send_published();
             self.send_remote();
             self.cleaner.go_on(&mut self.core.parts().outside);

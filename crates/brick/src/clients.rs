@@ -10,18 +10,20 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `subscribers` (who subscribes to channels), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
+//! The files: this one the lists, `subscribers` (who subscribes to channels), `trackers` (who keeps copies of keys), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
 //! replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does (`batch`, `execute`).
 
 mod memory;
 mod reply;
 mod room;
 mod subscribers;
+mod trackers;
 mod user;
 
 pub(crate) use memory::Evicted;
 pub(crate) use reply::{Last, wants_reply};
 pub(crate) use subscribers::Desk;
+pub(crate) use trackers::{members, note_reads, take_own, track};
 use user::reenter_user;
 pub(crate) use user::{database_of, enter_anonymous, enter_user};
 
@@ -32,6 +34,7 @@ use crate::log::Log;
 use crate::request::Token;
 use crate::settings::Settings;
 use crate::stats::Stats;
+use crate::trackers::Trackers;
 use brickyard_routing::Member;
 use brickyard_types::Instant;
 use brickyard_wire::Protocol;
@@ -71,6 +74,7 @@ pub(crate) struct Clients {
     /// Told of changes of the map, with the client that asked.
     map_watchers: Vec<(ConnectionId, u64)>,
     subscribers: Subscribers,
+    pub(crate) trackers: Trackers,
     /// A batch is being executed.
     is_running: bool,
     buffer_bytes: BufferBytes,
@@ -142,6 +146,7 @@ impl Clients {
         let mut connection = Connection::new(id, accepted, shared, table, core.now, core.unix);
         // Who finds no seat is nobody, until it has said another name or there is one.
         let _entered = enter_anonymous(core, &mut connection);
+        shared.directory.add(connection.client, core.id, id);
         entry.insert(connection);
         self.recount(id);
         let stats = core.stats();
@@ -503,6 +508,9 @@ impl Clients {
         // It has not begun, and nobody would hear of it.
         self.begins_last.remove(&id);
         self.leave_all(Desk::of(core), id, closed.session.told.subscriptions.take());
+        let tracking = closed.session.told.tracking.take();
+        self.leave_trackers((id, closed.client), tracking);
+        core.shared.directory.remove(closed.client);
         assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
         let marks = closed.marks;
         self.uncount(id);

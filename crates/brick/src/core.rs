@@ -25,6 +25,7 @@ use crate::shared::Shared;
 use crate::staging::Staging;
 use crate::stats::Stats;
 use crate::tables::{Partition, TableState, Tables};
+use crate::tracking::Holders;
 use crate::users::Users;
 use crate::watch::NegativeVersions;
 use brickyard_routing::{Location, Member};
@@ -54,6 +55,8 @@ pub(crate) struct Core {
     pub(crate) random: Random,
     pub(crate) replicas: Replicas,
     pub(crate) moves: Moves,
+    /// Bricks whose clients keep copies of keys.
+    pub(crate) holders: Holders,
 }
 
 /// What commands are executed with.

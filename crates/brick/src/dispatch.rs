@@ -10,8 +10,9 @@
 //! - A request of a peer that another brick orders goes back to that peer: it is not passed on.
 //!
 //! The files: this one the way of a request, and back for want of room (`room` says whose), `values` requests that wait for values of the log, `expire` what becomes of
-//! those whose time is up. Not here: what a command does (`keyed`).
+//! those whose time is up, `copies` what bricks say of copies that clients keep. Not here: what a command does (`keyed`).
 
+mod copies;
 mod expire;
 mod room;
 mod values;
@@ -46,6 +47,7 @@ use crate::view::{ColdWanted, Redirect};
 use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::{Member, Replica};
 use brickyard_types::Instant;
+use copies::Copies;
 use expire::End;
 use room::is_stalled;
 use std::collections::BTreeSet;
@@ -524,7 +526,20 @@ impl Brick {
 
     /// Sends what is for other nodes, as far as there are streams.
     pub(crate) fn send_remote(&mut self) {
+        self.exchange(|exchange, _| exchange.tell());
         self.exchange(|exchange, peers| exchange.send_remote(peers));
+    }
+
+    /// What there is of copies that clients keep.
+    pub(crate) fn copies(&mut self) -> Copies<'_> {
+        Copies::new(&mut self.core, &mut self.clients)
+    }
+
+    /// Clients and bricks are told what they are to be told of copies.
+    pub(crate) fn send_notices(&mut self) {
+        for token in self.copies().send() {
+            self.on_part(token, b"+OK\r\n".to_vec(), CommitDependency::NONE);
+        }
     }
 
     /// What was published here goes wherever somebody may subscribe.
@@ -554,12 +569,18 @@ impl Brick {
     pub(crate) fn take_messages(&mut self) {
         for (peer, bytes) in std::mem::take(&mut self.core.replicas.messages) {
             match decode(peer.member, &bytes) {
-                Some(Message::Request(request)) => self.take_request(peer.member, *request),
+                Some(Message::Request(request)) => {
+                    if request.is_tracked {
+                        self.copies().dial_holder(peer.member);
+                    }
+                    self.take_request(peer.member, *request);
+                }
                 Some(Message::Reply(number, reply)) => {
                     self.exchange(|exchange, _| exchange.on_reply(peer, number, reply));
                 }
                 Some(Message::Resume(client)) => self.core.requests.stalls.end(peer.member, client),
                 Some(Message::Published(published)) => self.deliver(&published),
+                Some(Message::Notice(notice)) => self.copies().on_notice(peer.member, notice),
                 None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
                     self.core.effects.push_back(Effect::Report(text));
@@ -571,6 +592,7 @@ impl Brick {
     /// The stream to a brick is gone, and what it had been asked with it.
     pub(crate) fn on_remote_lost(&mut self, peer: Replica) {
         self.exchange(|exchange, _| exchange.on_lost(peer));
+        self.copies().lose(peer.member);
     }
 
     /// By a new catalog partitions go on without bricks that were asked.

@@ -181,6 +181,7 @@ impl Brick {
             self.tell_lost();
             let version = self.core.tables.catalog().version();
             tell_map_watchers(&mut self.clients, version);
+            self.clients.look_at_primaries(&mut self.core);
         }
     }
 
@@ -323,6 +324,15 @@ impl Brick {
                 Forward::Published(published) => {
                     self.clients.deliver(&published, &self.core.shared.settings);
                 }
+                Forward::Notice(notice) => self.copies().on_notice(from, notice),
+                Forward::Redirected {
+                    connection,
+                    client,
+                    key,
+                } => {
+                    let client = (connection, client);
+                    self.clients.deliver_redirected(client, key.as_deref());
+                }
             }
         }
     }
@@ -335,6 +345,7 @@ impl Brick {
         self.upkeep.on_tick(&mut self.core);
         Coordinator::new(&mut self.core).tick();
         self.see_to_transactions();
+        self.copies().tick();
         self.evictions.on_tick(&mut self.core, &mut self.clients);
         self.clean();
         self.end_waits();

@@ -8,7 +8,7 @@ use crate::accepted::ConnectionId;
 use crate::batch::{BATCH_BYTES_MAX, Batch, Found, Parsed, Target, is_heavy};
 use crate::brick::Brick;
 use crate::check::check;
-use crate::clients::{Last, wants_reply};
+use crate::clients::{Last, note_reads, take_own, track, wants_reply};
 use crate::connection::ReplyMode;
 use crate::coordinate::Coordinator;
 use crate::keyed::{self, Asked, Left, asked};
@@ -19,7 +19,7 @@ use crate::request::Attempt;
 use crate::scripts::is_script;
 use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
-use brickyard_command::{Args, CommandId, ErrorReply, Spec, table::flag};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, keys, table::flag};
 use brickyard_wire::Reply;
 
 /// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
@@ -125,6 +125,10 @@ impl Brick {
                     self.core.workshop.scripts.take_last();
                 }
                 self.execute(id, *spec, *target, &args);
+                if self.core.holders.has_outgoing() {
+                    // Before anything that rests on the write can leave.
+                    take_own(&mut self.core, &mut self.clients);
+                }
                 if runs_script {
                     self.note_script(id, *spec, &args);
                 }
@@ -162,9 +166,11 @@ impl Brick {
     ) {
         let admitted = self.admit(id, spec, args);
         let checked = admitted.and_then(|()| check(&self.core, &mut self.clients[id], spec, args));
+        let mut ends_caching = self.clients.is_tracker(id);
         match checked {
             Ok(spec) => {
                 self.meter.note(spec.id);
+                ends_caching &= spec.id != CommandId::ClientCaching;
                 let is_keyed =
                     spec.key_first > 0 && spec.id != CommandId::Watch && !spec.has(flag::PUBSUB);
                 if self.clients[id].session.multi.queue.is_some() && is_queueable(spec.id) {
@@ -195,6 +201,9 @@ impl Brick {
         {
             self.turn_reply_mode(id);
         }
+        if ends_caching {
+            self.clients.end_caching(id);
+        }
     }
 
     /// Takes a request from the rates of its user, if that has any.
@@ -222,9 +231,20 @@ impl Brick {
         attempt: Option<Attempt>,
     ) {
         let (core, clients) = (&mut self.core, &mut self.clients);
-        match keyed::execute(core, clients, id, spec, target, args, attempt) {
+        let is_tracked = spec.has(flag::READONLY) && clients.tracks(id);
+        match keyed::execute(core, clients, id, spec, target, args, attempt, is_tracked) {
+            Ok(Left::Nothing) if is_tracked => {
+                let keys = keys(spec, *args).map(|at| args.at(at));
+                note_reads(core, clients, id, keys);
+            }
             Ok(Left::Nothing) => {}
-            Ok(left) => self.go_on(id, left),
+            Ok(mut left) => {
+                if is_tracked {
+                    left.requests()
+                        .for_each(|request| track(core, clients, id, request));
+                }
+                self.go_on(id, left);
+            }
             Err(error) => self.refuse(id, Some(spec), &error),
         }
     }

@@ -6,8 +6,10 @@
 //!
 //! Not here: requests for other nodes, which wait for a stream and for their answer (`remote`).
 
+use crate::accepted::ConnectionId;
 use crate::channels::Published;
 use crate::request::{Request, Token};
+use crate::tracking::Notice;
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::BrickId;
 
@@ -74,6 +76,17 @@ pub enum Forward {
     Resume(u64),
     /// A message to a channel that clients of the brick subscribe to.
     Published(Published),
+    /// About copies of keys.
+    Notice(Notice),
+    /// What a client there is told for another one: a key that has changed, or that all have.
+    Redirected {
+        /// Who is told.
+        connection: ConnectionId,
+        /// Its number.
+        client: u64,
+        /// Of which key.
+        key: Option<Vec<u8>>,
+    },
 }
 
 impl Forward {
@@ -86,6 +99,8 @@ impl Forward {
             Self::Resume(_) => size_of::<Self>(),
             Self::Reply(reply) => reply.bytes.len(),
             Self::Published(published) => published.bytes(),
+            Self::Notice(notice) => notice.bytes(),
+            Self::Redirected { key, .. } => size_of::<Self>() + key.as_ref().map_or(0, Vec::len),
         }
     }
 }
@@ -98,6 +113,8 @@ pub(crate) struct Outbox {
     remote: Vec<(Member, ForwardReply)>,
     /// Messages to channels; they leave for wherever somebody may subscribe when the turn ends.
     published: Vec<Published>,
+    /// About copies of keys, for bricks of other nodes.
+    notices: Vec<(Member, Notice)>,
     node: NodeId,
     bytes: usize,
 }
@@ -108,6 +125,7 @@ impl Outbox {
             by_brick: (0..bricks).map(|_| Vec::new()).collect(),
             remote: Vec::new(),
             published: Vec::new(),
+            notices: Vec::new(),
             node,
             bytes: 0,
         }
@@ -141,6 +159,20 @@ impl Outbox {
     pub(crate) fn publish(&mut self, published: Published) {
         self.bytes += published.bytes();
         self.published.push(published);
+    }
+
+    /// Another brick, wherever it is, is told something about copies of keys.
+    pub(crate) fn tell(&mut self, to: Member, notice: Notice) {
+        if to.node == self.node {
+            return self.push(to, Forward::Notice(notice));
+        }
+        self.bytes += notice.bytes();
+        self.notices.push((to, notice));
+    }
+
+    /// What bricks of other nodes are told of copies.
+    pub(crate) fn take_notices(&mut self) -> Vec<(Member, Notice)> {
+        std::mem::take(&mut self.notices)
     }
 
     /// The messages to channels.

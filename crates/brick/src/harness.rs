@@ -4,6 +4,7 @@ use crate::accepted::{Accepted, Port};
 use crate::acl_log::NodeAclLog;
 use crate::append::{Append, BatchId};
 use crate::channels::NodeChannels;
+use crate::directory::NodeClients;
 use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
 use crate::quota::Quotas;
@@ -143,6 +144,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         scripts: NodeScripts::new(bricks as usize),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        directory: NodeClients::default(),
         lowest_level: Arc::default(),
     })
 }
@@ -355,9 +357,10 @@ impl Node {
         for at in 0..self.bricks.len() {
             let brick = &mut self.bricks[at];
             brick.begin_turn(self.now, self.unix);
-            // As many runs as the server gives a turn.
-            for _ in 0..16 {
-                if brick.has_work() {
+            // As many runs as the server gives a turn; one where something is due.
+            let is_due = brick.next_deadline().is_some_and(|it| it <= self.now);
+            for round in 0..16 {
+                if round == 0 && is_due || brick.has_work() {
                     brick.run();
                     brick.on_ran(Duration::from_micros(1));
                 }

@@ -29,7 +29,7 @@ pub(crate) use admission::{Admission, admission_of, may_run};
 pub(crate) use attempt::{Asked, asked, honest_line, honest_reply, name_work};
 pub(crate) use exec::{Stepped, admit_steps, run_all};
 pub(crate) use part::put_intent;
-pub(crate) use run::{Caller, Missing, Ran, ran, writer_of};
+pub(crate) use run::{Caller, Missing, Ran, ran};
 pub(crate) use script::ScriptRun;
 pub(crate) use step_view::StepView;
 #[cfg(test)]
@@ -42,6 +42,7 @@ use crate::batch::Target;
 use crate::clients::{Clients, wants_reply};
 use crate::core::Core;
 use crate::gather::{Gather, Join};
+use crate::log::Writer;
 use crate::output::CommitDependency;
 use crate::refusal::{CROSSSLOT, EARLIER_NODE, dropped_table, may_distribute, no_table, redirect};
 use crate::request::{Attempt, Request, UNBOUNDED, Work};
@@ -77,6 +78,21 @@ pub(crate) enum Left {
     Last(Box<Request>),
 }
 
+impl Left {
+    /// The requests that are left.
+    pub(crate) fn requests(&mut self) -> Box<dyn Iterator<Item = &mut Request> + '_> {
+        match self {
+            Self::Nothing => Box::new(std::iter::empty()),
+            Self::AwaitView(request)
+            | Self::Forward(_, request)
+            | Self::AwaitValues(request, _)
+            | Self::Redirect(_, request) => Box::new(std::iter::once(request)),
+            Self::Begin(all) => Box::new(all.iter_mut()),
+            Self::Last(request) => Box::new(std::iter::once(&mut **request)),
+        }
+    }
+}
+
 /// Executes a client's command on keys, which may have an id: its reply is written, or a place is left for it.
 #[inline]
 pub(crate) fn execute(
@@ -87,6 +103,7 @@ pub(crate) fn execute(
     target: Option<Target>,
     args: &Args<'_>,
     attempt: Option<Attempt>,
+    is_tracked: bool,
 ) -> Result<Left, ErrorReply> {
     let connection = &clients[id];
     let table = connection.session.table;
@@ -132,8 +149,8 @@ pub(crate) fn execute(
         return Err(no_table(attempt));
     };
     let reads_only = spec.has(flag::READONLY);
-    // The node port serves whatever is right; a cluster client says that replicas will do.
-    let from_backup = port == Port::Node || connection.session.is_readonly;
+    // The node port serves whatever is right; a cluster client says that replicas will do. Who holds copies the primary knows.
+    let from_backup = (port == Port::Node || connection.session.is_readonly) && !is_tracked;
     let admission = admission(core, state, location.leaf, reads_only, from_backup);
     let admission = if connection.gathers.is_empty() {
         admission
@@ -170,9 +187,10 @@ pub(crate) fn execute(
     let caller = Caller {
         table,
         protocol,
-        writer: writer_of(core.member(), id),
+        writer: Writer::of(core.member(), id),
         // The connection executes no more when it has much to send.
         room: UNBOUNDED,
+        tracker: is_tracked.then(|| core.member()),
     };
     let call = Call {
         spec,

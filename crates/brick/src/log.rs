@@ -25,9 +25,11 @@ mod progress;
 pub(crate) use held::{Committing, CommittingOperation, RecordIndex, Uncommitted};
 pub(crate) use progress::Committed;
 
+use crate::accepted::ConnectionId;
 use crate::append::{Append, BatchId};
 use crate::output::{CommitDependency, Frontier, Meets};
 use batch::{Batch, Building, Lists, Waiting};
+use brickyard_routing::Member;
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::Kind;
 use brickyard_types::{Instant, Op, PartitionId, Position, SegmentId, UnixMillis, ValueType};
@@ -44,6 +46,12 @@ pub(crate) struct Writer(pub(crate) u64);
 impl Writer {
     /// More than one writer, or one that is no connection.
     pub(crate) const MANY: Self = Self(u64::MAX);
+
+    /// Who prepares what a connection of some brick writes.
+    pub(crate) fn of(member: Member, connection: ConnectionId) -> Self {
+        let node = u64::from(member.node.0) << 44;
+        Self(node | u64::from(member.brick.0) << 32 | u64::from(connection.0))
+    }
 }
 
 /// A key of some table on this brick. The hash is already strong; equal hashes of different keys

@@ -201,6 +201,13 @@ impl<'a> Exchange<'a> {
         self.remotes.resumes.push((at, client));
     }
 
+    /// What bricks of other nodes are told of copies.
+    pub(crate) fn tell(&mut self) {
+        for (to, notice) in self.core.outbox.take_notices() {
+            self.remotes.posts.tell(self.core, to, &notice);
+        }
+    }
+
     /// A message to a channel goes to all other nodes.
     pub(crate) fn post(&mut self, published: &Published) {
         self.remotes.posts.add(self.core, published);
@@ -232,7 +239,7 @@ impl<'a> Exchange<'a> {
         );
         let number = self.remotes.number(self.core.replicas.me().incarnation);
         let (order, only_reads) = (request.order, request.work.only_reads());
-        let may_move = order.is_some() && may_hedge(&request.work);
+        let may_move = order.is_some() && may_hedge(&request);
         if may_move {
             self.remotes.failure_detector.watch(self.core.now);
         }

@@ -15,7 +15,7 @@ use crate::accepted::ConnectionId;
 use crate::distributed::part::Part;
 use crate::output::PlaceholderId;
 use crate::transaction::Transaction;
-use brickyard_command::{Args, CommandId, OwnedArgs, Spec, is_data_command, table::flag};
+use brickyard_command::{Args, CommandId, OwnedArgs, Spec, is_data_command, keys, table::flag};
 use brickyard_routing::Member;
 use brickyard_types::record::RequestId;
 use brickyard_types::{Instant, Slot, TableId};
@@ -95,6 +95,8 @@ pub struct Request {
     pub(crate) has_waited: bool,
     /// Bytes of reply for which its connection has room ([`crate::room`]).
     pub(crate) room: usize,
+    /// Its client keeps copies of what it reads: the primary answers, and notes that.
+    pub(crate) is_tracked: bool,
     /// Whose it is: on the asker's brick no other client ever gets that number.
     pub(crate) client: u64,
 }
@@ -118,6 +120,7 @@ impl Request {
             attempts: 0,
             has_waited: false,
             room: UNBOUNDED,
+            is_tracked: false,
             client: origin.token.client,
         }
     }
@@ -182,6 +185,20 @@ impl Work {
             Self::Subrequest(..) => true,
             Self::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
             Self::Attempt(..) | Self::Transaction(_) | Self::Part(_) => false,
+        }
+    }
+
+    /// The keys of which a client may keep copies that asks for it.
+    pub(crate) fn keys_read(&self) -> Vec<&[u8]> {
+        match self {
+            Self::Command(spec, args) if is_data_command(spec.id) && spec.has(flag::READONLY) => {
+                let args = args.as_args();
+                keys(spec, args).map(|at| args.at(at)).collect()
+            }
+            Self::Transaction(transaction) => transaction.keys_read().collect(),
+            Self::Command(..) | Self::Attempt(..) | Self::Part(_) | Self::Subrequest(..) => {
+                Vec::new()
+            }
         }
     }
 

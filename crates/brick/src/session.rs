@@ -6,7 +6,7 @@
 //! A command is a function of the components that it may change. It writes its reply, or refuses with an error, and says what is
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
-//! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
+//! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `tracking` (CLIENT TRACKING), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, SCRIPT), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
@@ -36,12 +36,13 @@ mod scan;
 mod scripts;
 pub(crate) mod subrequest;
 mod tables;
+mod tracking;
 pub(crate) mod transact;
 pub(crate) mod whole;
 
 use crate::accepted::{ConnectionId, Port};
 use crate::brick::Brick;
-use crate::clients::{Clients, Last};
+use crate::clients::{Clients, Last, track};
 use crate::connection::{Blocked, Connection};
 use crate::core::Core;
 use crate::effect::{ControlReply, ControlRequest, Effect};
@@ -241,13 +242,20 @@ impl Brick {
                     self.begin_now(last);
                 }
             }
-            Next::Last(request) => {
+            Next::Last(mut request) => {
+                if self.clients.tracks(id) {
+                    track(&self.core, &mut self.clients, id, &mut request);
+                }
                 let last = self.clients.begin_alone(id, Last::Request(request));
                 if let Some(last) = last {
                     self.begin_now(last);
                 }
             }
-            Next::Begin(requests) => {
+            Next::Begin(mut requests) => {
+                if self.clients.tracks(id) {
+                    let all = requests.iter_mut();
+                    all.for_each(|request| track(&self.core, &mut self.clients, id, request));
+                }
                 requests.into_iter().for_each(|request| self.begin(request));
             }
             Next::Part(token, bytes) => self.on_part(token, bytes, CommitDependency::NONE),

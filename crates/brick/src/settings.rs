@@ -24,6 +24,8 @@ pub struct Settings {
     pub script_time_max: AtomicU64,
     /// Which keyspace notifications are told ([`EventClasses::bits`]).
     pub keyspace_events: AtomicU64,
+    /// Keys that a brick keeps in mind for clients that track what they read.
+    pub tracked_keys_max: AtomicU64,
     /// Unsent bytes of replies past which no further command of a client is executed. Taken when it connects.
     pub output_soft: AtomicU64,
 }
@@ -47,6 +49,7 @@ impl Default for Settings {
             maxmemory_clients: AtomicU64::new(0),
             script_time_max: AtomicU64::new(SCRIPT_TIME_MAX),
             keyspace_events: AtomicU64::new(0),
+            tracked_keys_max: AtomicU64::new(1_000_000),
             output_soft: AtomicU64::new(OUTPUT_SOFT as u64),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::acl_log::NodeAclLog;
 use crate::channels::NodeChannels;
+use crate::directory::NodeClients;
 use crate::lowest_level::LowestLevel;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
@@ -141,6 +142,8 @@ pub struct Shared {
     pub acl_log: NodeAclLog,
     /// What clients of all bricks subscribe to.
     pub channels: NodeChannels,
+    /// Where the clients of all bricks are.
+    pub directory: NodeClients,
     /// What all nodes of the cluster know.
     pub lowest_level: Arc<LowestLevel>,
 }

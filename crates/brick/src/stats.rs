@@ -91,6 +91,19 @@ pub struct TableStats {
     pub cold_reads: Counter,
 }
 
+/// Clients that keep copies of keys (`CLIENT TRACKING`).
+#[derive(Debug, Default)]
+pub struct TrackingStats {
+    /// Such clients.
+    pub clients: Counter,
+    /// Keys that some may have copies of.
+    pub keys: Counter,
+    /// Pairs of a key and a client.
+    pub items: Counter,
+    /// Prefixes that some listen to.
+    pub prefixes: Counter,
+}
+
 /// What a brick counts of its clients.
 #[derive(Debug, Default)]
 pub struct ClientStats {
@@ -185,6 +198,8 @@ pub struct Stats {
     pub log: LogStats,
     /// Its transactions over several partitions.
     pub distributed: DistributedStats,
+    /// Copies that its clients keep.
+    pub tracking: TrackingStats,
     /// Commands executed.
     pub commands: Counter,
     /// Requests passed to other bricks of the node.

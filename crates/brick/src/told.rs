@@ -75,6 +75,48 @@ impl Subscriptions {
     }
 }
 
+/// Beginnings of keys.
+#[derive(Debug, Default)]
+pub(crate) struct Beginnings(pub(crate) BTreeSet<Vec<u8>>);
+
+impl Beginnings {
+    /// Bytes of memory, about.
+    fn bytes(&self) -> usize {
+        self.0.iter().map(|prefix| bytes_of(prefix)).sum()
+    }
+}
+
+/// How a client is told of keys that it keeps copies of (`CLIENT TRACKING`).
+#[derive(Debug, Default)]
+pub(crate) struct Tracking {
+    /// `CLIENT ID` of the connection that is told in its place.
+    pub(crate) redirect: Option<u64>,
+    /// That connection is gone.
+    pub(crate) is_broken: bool,
+    /// Of all keys that begin so, whatever it reads; `None`: of those that it reads.
+    pub(crate) listens_to: Option<Beginnings>,
+    /// Only of those that it reads behind `CLIENT CACHING YES`.
+    pub(crate) opts_in: bool,
+    /// Not of those that it reads behind `CLIENT CACHING NO`.
+    pub(crate) opts_out: bool,
+    /// Not of what it changes itself.
+    pub(crate) skips_own: bool,
+    /// What `CLIENT CACHING` said, for the next command or transaction.
+    pub(crate) caching: Option<bool>,
+}
+
+impl Tracking {
+    /// Whether what it reads now is noted.
+    pub(crate) fn notes_reads(&self) -> bool {
+        match (&self.listens_to, self.opts_in, self.opts_out) {
+            (Some(_), ..) => false,
+            (None, true, _) => self.caching == Some(true),
+            (None, false, true) => self.caching != Some(false),
+            (None, false, false) => true,
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
@@ -82,6 +124,8 @@ pub(crate) struct Told {
     pub(crate) map: bool,
     /// What it subscribes to; `None`: to nothing.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
+    /// How it tracks keys; `None`: it does not.
+    pub(crate) tracking: Option<Box<Tracking>>,
 }
 
 impl Told {
@@ -94,6 +138,16 @@ impl Told {
             let mut names = subscriptions.names(kind).iter();
             names.all(|name| acl.has_channel(name, kind == Kind::Pattern))
         })
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let names = self
+            .subscriptions
+            .as_ref()
+            .map_or(0, |it| it.memory_bytes());
+        let prefixes = self.tracking.as_ref().and_then(|it| it.listens_to.as_ref());
+        names + prefixes.map_or(0, Beginnings::bytes)
     }
 
     /// How many names of a kind it subscribes to, as it is told.

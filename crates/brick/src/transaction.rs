@@ -154,6 +154,16 @@ impl Transaction {
             .or(self.route.as_deref())
     }
 
+    /// The keys of its commands that only read, and of its scripts.
+    pub(crate) fn keys_read(&self) -> impl Iterator<Item = &[u8]> {
+        let read = self.steps.iter().filter(|step| match step {
+            Step::Command(spec, _) => spec.has(flag::READONLY),
+            Step::Script(_) => true,
+            Step::Later => false,
+        });
+        read.flat_map(Step::keys)
+    }
+
     /// Whether none of its steps writes.
     pub(crate) fn only_reads(&self) -> bool {
         self.steps.iter().all(Step::only_reads)

@@ -90,6 +90,8 @@ pub(crate) struct View<'a> {
     has_written: bool,
     /// A key has a prepared operation whose outcome is not known here yet: the command must wait for it.
     is_unsettled: bool,
+    /// Copies of a key that it writes are being recalled.
+    is_recalling: bool,
     /// It would read more than it may.
     reads_past_room: bool,
     reads: Reads,
@@ -183,6 +185,7 @@ impl<'a> View<'a> {
             locked: Vec::new(),
             has_written: false,
             is_unsettled: false,
+            is_recalling: false,
             reads_past_room: false,
             reads: Reads::default(),
             tells: None,
@@ -414,7 +417,7 @@ impl<'a> View<'a> {
 
     #[inline]
     fn redirect(&self) -> Option<Redirect> {
-        if self.is_unsettled {
+        if self.is_unsettled || self.is_recalling {
             return Some(Redirect::Wait);
         }
         if !self.locked.is_empty() {

@@ -16,6 +16,7 @@ mod scan;
 mod script;
 mod server;
 mod table;
+mod tracking;
 
 pub use client::{
     ClientCommand, ClientFilter, ClientKind, KillFilter, ReplyMode, check_client_name,
@@ -32,6 +33,7 @@ pub use server::{
     LatencyCommand, ShutdownArgs, SlowlogCommand, WaitArgs, parse_bgsave, parse_flush,
 };
 pub use table::{DigestCursor, ExportPiece, ReplicaCount, Sizing, TableCommand, TableOptions};
+pub use tracking::TrackingRequest;
 
 use crate::error::ErrorReply;
 

@@ -12,6 +12,7 @@
 //! | 2 | limits of users: their rules, and format 3 of the catalog |
 //! | 3 | hashes: records of bricks, which no change is about; a brick writes none while a node is heard that has not this level |
 //! | 4 | transactions over several partitions: intents in records of bricks, and messages about them; none begins while a node is heard that has not this level |
+//! | 5 | copies that clients keep: messages of bricks; no client tracks keys while a node is heard that has not this level |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
@@ -38,8 +39,11 @@ impl Level {
     /// Transactions over several partitions.
     pub const TRANSACTIONS: Self = Self(4);
 
+    /// Notices about copies of keys that clients keep.
+    pub const TRACKING: Self = Self(5);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::TRANSACTIONS;
+    pub const NEWEST: Self = Self::TRACKING;
 }
 
 impl Default for Level {

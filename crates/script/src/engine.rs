@@ -331,8 +331,8 @@ impl Engine {
 fn natives(lua: &Lua, budget: &Arc<Budget>, short_number: &Function) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     // What we say that we are, as HELLO and INFO do.
-    native.set("VERSION", "7.2.7")?;
-    native.set("VERSION_NUMBER", 0x0007_0207)?;
+    native.set("VERSION", "7.4.2")?;
+    native.set("VERSION_NUMBER", 0x0007_0402)?;
     let shared = Arc::clone(budget);
     let has_ended = move |_: &Lua, ()| {
         let has_ended = shared.has_ended.load(Ordering::Relaxed);

@@ -12,6 +12,7 @@ use crate::shape::Harm;
 use crate::what::What;
 use brickyard_brick::acl_log::NodeAclLog;
 use brickyard_brick::channels::NodeChannels;
+use brickyard_brick::directory::NodeClients;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
@@ -406,7 +407,7 @@ fn shared(
             run_id: format!("{:040x}", registration.run),
             node: id,
             node_id: format!("{node:040x}"),
-            redis_version: "7.2.7",
+            redis_version: "7.4.2",
             version: env!("CARGO_PKG_VERSION"),
             started: UnixMillis(1_700_000_000_000),
             process_id: 1,
@@ -453,6 +454,7 @@ fn shared(
         scripts: NodeScripts::new(shape.bricks as usize),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        directory: NodeClients::default(),
         lowest_level: Arc::default(),
     }
 }

@@ -54,8 +54,7 @@ impl Connection {
         let multi = &self.session.multi;
         let queue = multi.queue.as_ref().map_or(0, |queue| queue.bytes);
         let gathers = self.gathers.holding();
-        let subscriptions = self.session.told.subscriptions.as_ref();
-        let subscriptions = subscriptions.map_or(0, |it| it.memory_bytes());
+        let told = self.session.told.memory_bytes();
         size_of::<Self>()
             + self.input.memory_bytes()
             + self.output.len()
@@ -63,7 +62,7 @@ impl Connection {
             + gathers.cost
             + self.returned.bytes()
             + queue
-            + subscriptions
+            + told
     }
 }
 

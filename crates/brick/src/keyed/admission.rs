@@ -35,8 +35,8 @@ pub(crate) fn admission_of(core: &Core, request: &Request) -> Admission {
         Some((location, core.table(table)?))
     });
     at.map_or(Admission::Serves, |(location, state)| {
-        // What intents there are the primary alone knows at once.
-        let from_backup = !matches!(work, Work::Part(_));
+        // What intents there are the primary alone knows at once, and who holds copies.
+        let from_backup = !matches!(work, Work::Part(_)) && !request.is_tracked;
         admission(core, state, location.leaf, work.only_reads(), from_backup)
     })
 }

@@ -84,6 +84,7 @@ pub(super) fn run_attempt(
         protocol,
         writer,
         room,
+        ..
     } = caller;
     let recall = core.table(table).and_then(|state| {
         let held = state.partitions.get(location.leaf as usize)?.as_ref()?;

@@ -1,6 +1,6 @@
 //! `EXEC`: the commands of a transaction against one view, and what they write as one record.
 
-use super::run::{Caller, Missing, Ran, admit};
+use super::run::{Caller, Missing, Ran, admit, note_copies};
 use super::script::ScriptRun;
 use super::step_view::StepView;
 use crate::core::Core;
@@ -24,15 +24,20 @@ pub(super) fn run_transaction(
     values: &[ColdValue],
     out: &mut Vec<u8>,
 ) -> Ran {
-    if !transaction.has_scripts() {
-        return run_steps(core, transaction, None, caller, values, out);
+    let ran = if transaction.has_scripts() {
+        let mut scripts = ScriptRun::begin(core, caller.table, transaction.only_reads());
+        let ran = run_steps(core, transaction, Some(&mut scripts), caller, values, out);
+        if ran.is_err() {
+            scripts.forget_published();
+        }
+        scripts.end(core);
+        ran
+    } else {
+        run_steps(core, transaction, None, caller, values, out)
+    };
+    if let Some(tracker) = caller.tracker.filter(|_| ran.is_ok()) {
+        note_copies(core, caller.table, tracker, transaction.keys_read());
     }
-    let mut scripts = ScriptRun::begin(core, caller.table, transaction.only_reads());
-    let ran = run_steps(core, transaction, Some(&mut scripts), caller, values, out);
-    if ran.is_err() {
-        scripts.forget_published();
-    }
-    scripts.end(core);
     ran
 }
 
@@ -49,6 +54,7 @@ fn run_steps(
         protocol,
         writer,
         room,
+        ..
     } = caller;
     assert!(
         transaction.anchor.is_none(),

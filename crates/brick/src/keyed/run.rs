@@ -1,6 +1,5 @@
 //! Executing work on this brick's partitions: admitted, and run against one view.
 
-use crate::accepted::ConnectionId;
 use crate::core::Core;
 use crate::keyspace_events::Cause;
 use crate::log::Writer;
@@ -13,7 +12,7 @@ use crate::settings::Settings;
 use crate::stats::{Counter, Stats};
 use crate::view::{ColdWanted, Finished, Redirect, RequestContext, View};
 use brickyard_command::{
-    Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, table::flag,
+    Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, keys, table::flag,
 };
 use brickyard_routing::{Location, Member};
 use brickyard_wire::{Protocol, Reply};
@@ -39,6 +38,8 @@ pub(crate) struct Caller {
     pub(crate) writer: Writer,
     /// How long the reply may be.
     pub(crate) room: usize,
+    /// The client keeps copies of what it reads; its connection is with this brick.
+    pub(crate) tracker: Option<Member>,
 }
 
 impl Caller {
@@ -48,8 +49,9 @@ impl Caller {
         Self {
             table,
             protocol: request.protocol,
-            writer: writer_of(member, token.connection),
+            writer: Writer::of(member, token.connection),
             room: request.room,
+            tracker: request.is_tracked.then_some(member),
         }
     }
 }
@@ -239,6 +241,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         protocol,
         writer,
         room,
+        tracker,
     } = caller;
     let reads_only = spec.has(flag::READONLY);
     let mut reply = Reply::new(out, protocol);
@@ -250,7 +253,8 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let context = RequestContext {
         writer,
         reads_only,
-        sees_prepared: false,
+        // A write that was prepared before has recalled no copy of this reader's.
+        sees_prepared: tracker.is_some(),
         writes_many: writes_many(spec.id),
         sees_intents: false,
         values_max: values_room(spec.id, room),
@@ -267,8 +271,28 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let ran = ran(finished);
     if ran.is_err() {
         reply.truncate(start);
+    } else if let Some(tracker) = tracker {
+        let keys = keys(spec, call.args).map(|at| call.args.at(at));
+        note_copies(core, table, tracker, keys);
     }
     ran
+}
+
+/// A client of that brick has read these keys, and keeps copies.
+#[cold]
+pub(super) fn note_copies<'a>(
+    core: &mut Core,
+    table: usize,
+    tracker: Member,
+    keys: impl Iterator<Item = &'a [u8]>,
+) {
+    let Some(table) = core.table(table).map(|state| state.id) else {
+        return;
+    };
+    let keys_max = Settings::load(&core.shared.settings.tracked_keys_max);
+    for key in keys {
+        core.holders.note_read(table, key, tracker, keys_max);
+    }
 }
 
 /// What became of work. If it lacks something, what it wrote into the reply has to go.
@@ -318,10 +342,4 @@ fn attempt(
         }
         Err(Failure::Suspend) => view.abandon(),
     }
-}
-
-/// Who prepares what a connection of some brick writes.
-pub(crate) fn writer_of(member: Member, connection: ConnectionId) -> Writer {
-    let node = u64::from(member.node.0) << 44;
-    Writer(node | u64::from(member.brick.0) << 32 | u64::from(connection.0))
 }

@@ -111,7 +111,12 @@ impl FailureDetector {
 }
 
 /// Whether another replica than the primary may do it. What is watched is known to the primary alone.
-pub(super) fn may_hedge(work: &Work) -> bool {
+pub(super) fn may_hedge(request: &Request) -> bool {
+    // Copies are recalled by the primary.
+    if request.is_tracked {
+        return false;
+    }
+    let work = &request.work;
     let is_plain = match work {
         Work::Command(spec, _) => is_data_command(spec.id),
         Work::Transaction(transaction) => transaction.watches.is_empty(),
@@ -149,7 +154,7 @@ impl Exchange<'_> {
     /// The brick that a request for `owner`'s partition is sent to: for a read it may be a backup.
     pub(crate) fn reader(&self, owner: Member, request: &Request) -> Member {
         let me = self.core.member();
-        if owner.node == me.node || !may_hedge(&request.work) {
+        if owner.node == me.node || !may_hedge(request) {
             return owner;
         }
         let state = self.core.tables.of(request.table);

@@ -11,6 +11,7 @@ use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
 use crate::scripts::{Permit, Restriction, ScriptCall, ScriptText};
+use crate::tracking::Notice;
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
 use brickyard_command::table::{flag, lookup_full};
@@ -34,6 +35,8 @@ pub(crate) enum Message {
     Resume(u64),
     /// Somebody has published this there.
     Published(Published),
+    /// About copies of keys.
+    Notice(Notice),
 }
 
 /// An answer as it was sent.
@@ -79,6 +82,8 @@ enum Sent<'a> {
         #[serde(borrow)]
         message: Bytes<'a>,
     },
+    /// The same.
+    Notice(Cow<'a, Notice>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -124,6 +129,8 @@ enum SentWork<'a> {
         anchor: Bytes<'a>,
     },
     Part(Cow<'a, Part>),
+    /// What a client that keeps copies reads. A node that knows none takes it for no message.
+    Tracked(#[serde(borrow)] Box<SentWork<'a>>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -435,6 +442,8 @@ impl<'a> SentWork<'a> {
                 let part = part.into_owned();
                 part.is_sound().then(|| Work::Part(Box::new(part)))
             }
+            // Its like is taken apart before.
+            Self::Tracked(_) => None,
         }
     }
 }
@@ -447,7 +456,10 @@ pub(super) fn encode_request(number: u64, request: &Request) -> Vec<u8> {
         room: request.room as u64,
         table: request.table,
         is_resp3: request.protocol == Protocol::Resp3,
-        work: SentWork::of(&request.work),
+        work: match (SentWork::of(&request.work), request.is_tracked) {
+            (work, false) => work,
+            (work, true) => SentWork::Tracked(Box::new(work)),
+        },
     })
 }
 
@@ -473,6 +485,10 @@ pub(super) fn encode_published(published: &Published) -> Vec<u8> {
         channel: Bytes(&published.channel),
         message: Bytes(&published.message),
     })
+}
+
+pub(super) fn encode_notice(notice: &Notice) -> Vec<u8> {
+    encode(&Sent::Notice(Cow::Borrowed(notice)))
 }
 
 pub(super) fn encode_resume(client: u64) -> Vec<u8> {
@@ -505,6 +521,7 @@ pub fn message_kind(bytes: &[u8]) -> Option<&'static str> {
         Sent::NoRoom { .. } => "no room",
         Sent::Resume { .. } => "resume",
         Sent::Published { .. } => "published",
+        Sent::Notice(_) => "notice",
     })
 }
 
@@ -538,10 +555,15 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
                 member: from,
                 token,
             };
+            let (work, is_tracked) = match work {
+                SentWork::Tracked(work) => (*work, true),
+                work => (work, false),
+            };
             // Its time is not sent: how long it may take here is for this brick to say.
             let request = Request {
                 room: usize::try_from(room).unwrap_or(UNBOUNDED),
                 client,
+                is_tracked,
                 ..Request::new(origin, table, protocol, work.work()?, Instant(0))
             };
             Some(Message::Request(Box::new(request)))
@@ -578,6 +600,10 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
             channel: channel.0.to_vec(),
             message: message.0.to_vec(),
         })),
+        Sent::Notice(notice) => {
+            let notice = notice.into_owned();
+            notice.is_sound().then_some(Message::Notice(notice))
+        }
     }
 }
 

@@ -1,16 +1,17 @@
-//! Messages to channels, on their way to other nodes: nobody answers them.
+//! Messages to channels, and notices about copies of keys, on their way to other nodes: nobody answers them here.
 //!
-//! In:  messages that were published here. Out: bytes for the streams to one brick of each other node, in order.
+//! In:  messages that were published here, notices. Out: bytes for the streams to one brick of each other node, in order.
 //!
 //! Invariants:
 //! - One way to a node: what is published later comes later.
 //! - What cannot be sent within [`KEPT_FOR`], or for which there is no room, is lost and counted: a node that is gone holds up nobody.
 
-use super::message::encode_published;
+use super::message::{encode_notice, encode_published};
 use crate::channels::Published;
 use crate::core::Core;
 use crate::effect::Effect;
 use crate::replica::replica_of;
+use crate::tracking::Notice;
 use brickyard_routing::Member;
 use brickyard_types::{BrickId, Instant};
 use std::collections::{BTreeMap, VecDeque};
@@ -27,12 +28,21 @@ const BYTES_MAX: usize = 64 << 20;
 struct Post {
     bytes: Arc<Vec<u8>>,
     since: Instant,
+    /// One to a channel.
+    is_counted: bool,
 }
 
 impl Post {
     /// Bytes of memory, about.
     fn cost(&self) -> usize {
         size_of::<Self>() + self.bytes.len()
+    }
+
+    fn note_lost(&self, core: &Core) {
+        core.stats()
+            .clients
+            .messages_lost
+            .add(u64::from(self.is_counted));
     }
 }
 
@@ -63,18 +73,31 @@ impl Posts {
         }
         let bytes = Arc::new(encode_published(published));
         for to in to {
-            assert_ne!(to.node, own.node, "a message leaves for its own node");
-            let post = Post {
-                bytes: Arc::clone(&bytes),
-                since: core.now,
-            };
-            if self.bytes + post.cost() > BYTES_MAX {
-                core.stats().clients.messages_lost.add(1);
-                continue;
-            }
-            self.bytes += post.cost();
-            self.unsent.entry(to).or_default().push_back(post);
+            self.post(core, to, Arc::clone(&bytes), true);
         }
+    }
+
+    /// A brick of another node is told something about copies of keys. Who waits for its answer is patient for less than this is kept.
+    pub(super) fn tell(&mut self, core: &Core, to: Member, notice: &Notice) {
+        self.post(core, to, Arc::new(encode_notice(notice)), false);
+    }
+
+    fn post(&mut self, core: &Core, to: Member, bytes: Arc<Vec<u8>>, is_counted: bool) {
+        assert_ne!(
+            to.node,
+            core.member().node,
+            "a message leaves for its own node"
+        );
+        let post = Post {
+            bytes,
+            since: core.now,
+            is_counted,
+        };
+        if self.bytes + post.cost() > BYTES_MAX {
+            return post.note_lost(core);
+        }
+        self.bytes += post.cost();
+        self.unsent.entry(to).or_default().push_back(post);
     }
 
     /// Sends what there are streams for. Of those that wait only the first is looked at, however many there are.
@@ -87,7 +110,7 @@ impl Posts {
                     break;
                 }
                 if !is_open {
-                    core.stats().clients.messages_lost.add(1);
+                    post.note_lost(core);
                 }
                 let cost = post.cost();
                 assert!(

@@ -174,13 +174,20 @@ fn transaction_that_was_answered_has_happened_whoever_dies() {
 #[test]
 fn what_a_transaction_has_only_read_does_not_change_before_it_commits() {
     let (mut cluster, anchor, other) = cluster();
+    let third = cluster.key_at(2, 0);
     let script =
         "if redis.call('exists', KEYS[2]) == 0 then redis.call('set', KEYS[1], 'mine') end";
-    let run = |one: &str, two: &str| format!("EVAL \"{script}\" 2 {one} {two}");
+    let run = |one: &str, two: &str| format!("EVAL \"{script}\" 3 {one} {two} {third}");
     for _ in 0..4 {
         let clients = [0, 1].map(|at| cluster.connect(at, Port::Node));
+        // Both have read each other's key when the last answer comes.
+        cluster.mute(2, true);
         cluster.send(clients[0], &run(&anchor, &other));
         cluster.send(clients[1], &run(&other, &anchor));
+        for _ in 0..4 {
+            cluster.turn();
+        }
+        cluster.mute(2, false);
         for _ in 0..4 {
             cluster.settle();
         }

@@ -1,6 +1,7 @@
 //! CLIENT: what is known of connections, and what each may set for itself.
 
 use super::next::{Next, Outcome};
+use super::tracking::{caching, info, letters, redirect_of, tracking};
 use crate::accepted::{ConnectionId, Port};
 use crate::channels::Kind;
 use crate::clients::Clients;
@@ -53,6 +54,19 @@ pub(super) fn client(
             clients.reply(id, |reply| reply.verbatim("txt", line.as_bytes()));
             return Ok(Next::Done);
         }
+        ClientCommand::Tracking(request) => return tracking(core, clients, id, &request),
+        ClientCommand::TrackingInfo => {
+            let told = std::mem::take(&mut session.told);
+            clients.reply(id, |reply| info(told.tracking.as_deref(), reply));
+            clients[id].session.told = told;
+            return Ok(Next::Done);
+        }
+        ClientCommand::GetRedirect => {
+            let number = redirect_of(session.told.tracking.as_deref());
+            clients.reply(id, |reply| reply.integer(number));
+            return Ok(Next::Done);
+        }
+        ClientCommand::Caching(is_wanted) => caching(session, is_wanted)?,
         ClientCommand::Reply(mode) => {
             session.reply_mode = match (mode, session.reply_mode) {
                 (request::ReplyMode::On, _) => ReplyMode::On,
@@ -233,6 +247,7 @@ fn describe(core: &Core, connection: &Connection) -> String {
     if session.multi.queue.is_some() {
         flags.push('x');
     }
+    flags.push_str(&letters(session.told.tracking.as_deref()));
     if connection.accepted.port == Port::Brick && session.is_readonly {
         flags.push('r');
     }
@@ -258,7 +273,7 @@ fn describe(core: &Core, connection: &Connection) -> String {
     format!(
         "id={} addr={} laddr={} fd=0 name={} age={age} idle={idle} flags={flags} db={} sub={channels} psub={patterns} \
          ssub={sharded} multi={multi} qbuf={} qbuf-free={} argv-mem=0 multi-mem={} rbs=0 rbp=0 obl=0 oll=0 \
-         omem={} tot-mem={} events=r cmd={} user={user} redir=-1 resp={} lib-name={} lib-ver={} \
+         omem={} tot-mem={} events=r cmd={} user={user} redir={} resp={} lib-name={} lib-ver={} \
          table={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
         connection.client,
         connection.accepted.peer,
@@ -271,6 +286,7 @@ fn describe(core: &Core, connection: &Connection) -> String {
         connection.output.len(),
         connection.input.memory_bytes() + connection.output.len(),
         session.last_command,
+        redirect_of(session.told.tracking.as_deref()),
         session.protocol.version(),
         text(&session.names.library),
         text(&session.names.library_version),

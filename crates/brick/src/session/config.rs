@@ -40,7 +40,7 @@ impl Settable {
     }
 }
 
-const SETTABLE: [Settable; 9] = [
+const SETTABLE: [Settable; 10] = [
     Settable::number(
         "slowlog-log-slower-than",
         (-1, i64::MAX),
@@ -65,6 +65,13 @@ const SETTABLE: [Settable; 9] = [
     Settable::number("maxmemory-clients", (0, i64::MAX), |settings, value| {
         store(&settings.maxmemory_clients, value);
     }),
+    Settable::number(
+        "tracking-table-max-keys",
+        (1, i64::MAX),
+        |settings, value| {
+            store(&settings.tracked_keys_max, value);
+        },
+    ),
     script_time("lua-time-limit"),
     script_time("busy-reply-threshold"),
     Settable {
@@ -244,6 +251,10 @@ fn all(
         ),
         ("slowlog-max-len", number(&settings.slowlog_max_len)),
         ("timeout", number(&settings.timeout)),
+        (
+            "tracking-table-max-keys",
+            number(&settings.tracked_keys_max),
+        ),
         ("tls-port", port_if(shared.address.has_tls)),
     ]
 }

@@ -160,6 +160,11 @@ impl Info<'_> {
             Settings::load(&self.core.shared.settings.maxmemory_clients),
         );
         field(out, "blocked_clients", 0);
+        field(
+            out,
+            "tracking_clients",
+            self.sum(|stats| &stats.tracking.clients),
+        );
     }
 
     /// Bytes of all clients' buffers.
@@ -346,6 +351,21 @@ impl Info<'_> {
             out,
             "pubsub_lost_messages",
             self.sum(|stats| &stats.clients.messages_lost),
+        );
+        field(
+            out,
+            "tracking_total_keys",
+            self.sum(|stats| &stats.tracking.keys),
+        );
+        field(
+            out,
+            "tracking_total_items",
+            self.sum(|stats| &stats.tracking.items),
+        );
+        field(
+            out,
+            "tracking_total_prefixes",
+            self.sum(|stats| &stats.tracking.prefixes),
         );
         field(out, "keyspace_hits", tables[2]);
         field(out, "keyspace_misses", tables[3]);

@@ -192,6 +192,9 @@ pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) ->
         let leaves: Vec<usize> = core
             .table(table)
             .map_or(Vec::new(), |it| it.leaves().collect());
+        if let Some(id) = core.table(table).map(|state| state.id) {
+            core.holders.note_cleared(id);
+        }
         for leaf in leaves {
             dependency = dependency.and(clear_partition(core, table, leaf));
         }

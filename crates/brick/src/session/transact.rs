@@ -166,6 +166,7 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::ClientKill
             | CommandId::ClientList
             | CommandId::ClientReply
+            | CommandId::ClientTracking
             | CommandId::ClusterCountkeysinslot
             | CommandId::ClusterGetkeysinslot
     )

@@ -208,6 +208,7 @@ impl Keyspace for View<'_> {
         let location = self.locate(key);
         self.check_lock(key, location)?;
         self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
+        self.recall_copies(key)?;
         if self.context.writes_many {
             self.core
                 .workshop
@@ -230,6 +231,7 @@ impl Keyspace for View<'_> {
         }
         let location = self.locate(key);
         self.check_lock(key, location)?;
+        self.recall_copies(key)?;
         if self.context.writes_many {
             self.core
                 .workshop
@@ -278,6 +280,30 @@ impl Keyspace for View<'_> {
 }
 
 impl View<'_> {
+    /// Rule `copies are recalled before a write`: what clients keep of the key is theirs no more when it is written.
+    #[inline]
+    fn recall_copies(&mut self, key: &[u8]) -> Result<(), Failure> {
+        if self.core.holders.is_empty() {
+            return Ok(());
+        }
+        self.recall_copies_now(key)
+    }
+
+    #[cold]
+    fn recall_copies_now(&mut self, key: &[u8]) -> Result<(), Failure> {
+        let (table, writer) = (self.table_id(), self.context.writer.0);
+        let core = &mut *self.core;
+        if core.holders.recall(table, key, writer, core.now) {
+            return Ok(());
+        }
+        self.is_recalling = true;
+        match self.context.writes_many {
+            // What is staged will not be written, and other keys are recalled meanwhile.
+            true => Ok(()),
+            false => Err(Failure::Suspend),
+        }
+    }
+
     /// A write that has read nothing must not take the place of an intent all the same; and none comes before a transaction that
     /// has reserved the key.
     #[inline]

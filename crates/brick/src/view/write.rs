@@ -78,6 +78,7 @@ impl View<'_> {
     ) {
         assert!(!self.context.reads_only, "a command that only reads writes");
         self.has_written = true;
+        self.note_written(key);
         let partition = self.partition_mut();
         let op = partition.op.next();
         partition.op = op;
@@ -136,10 +137,29 @@ impl View<'_> {
         let is_it = !is_cleared
             && found.is_some_and(|it| it.op == op && it.value_type != ValueType::Intent);
         if is_it {
+            self.note_gone(key);
             self.write(location, Kind::Delete, key, &NOTHING);
             self.tell(Kind::Delete, key, false);
         }
         is_it
+    }
+
+    /// The key, or a part of its value, goes by itself: clients that keep copies are told, and nobody waits for that.
+    #[inline]
+    fn note_gone(&mut self, key: &[u8]) {
+        if !self.core.holders.is_empty() {
+            let table = self.table_id();
+            self.core.holders.note_gone(table, key);
+        }
+    }
+
+    /// A key is written for which copies were recalled.
+    #[inline]
+    fn note_written(&mut self, key: &[u8]) {
+        if !self.core.holders.is_empty() {
+            let table = self.table_id();
+            self.core.holders.note_written(table, key);
+        }
     }
 
     /// Something happened to a key: it is told, should it come to be.
@@ -201,6 +221,7 @@ impl View<'_> {
             } = self;
             match newest(core, *place, *context, values, &key, location, read_set) {
                 Newest::Expired => {
+                    self.note_gone(&key);
                     self.write(location, Kind::Delete, &key, &NOTHING);
                     self.state().stats.expired.add(1);
                     self.because(|| Cause::Expired);
@@ -223,6 +244,7 @@ impl View<'_> {
                             expires_at,
                             value_type: ValueType::Hash,
                         };
+                        self.note_gone(&key);
                         self.write(location, Kind::Put, &key, &put);
                         self.because(|| Cause::Expired);
                         self.tell(Kind::Put, &key, false);
@@ -273,6 +295,12 @@ impl View<'_> {
         let votes = partition.and_then(|partition| state.votes(partition));
         let mut prepared = Vec::with_capacity(staging.len());
         let mut encoded = std::mem::take(&mut staging.encoded);
+        if !self.core.holders.is_empty() {
+            let table = state.id;
+            for staged in staging.live() {
+                self.core.holders.note_written(table, staging.key(staged));
+            }
+        }
         for staged in staging.live() {
             let key_ref = KeyRef {
                 table: self.place.table as u32,

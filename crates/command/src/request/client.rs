@@ -1,6 +1,7 @@
 //! The subcommands of CLIENT.
 
 use super::on_or_off;
+use super::tracking::TrackingRequest;
 use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::expire::until_nul;
@@ -10,8 +11,12 @@ use crate::table::CommandId;
 /// What CLIENT is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientCommand<'a> {
+    /// Track what the next command reads, or do not.
+    Caching(bool),
     /// The name of this connection.
     GetName,
+    /// The connection that is told of changed keys in place of this one.
+    GetRedirect,
     /// The subcommands.
     Help,
     /// The number of this connection.
@@ -34,6 +39,10 @@ pub enum ClientCommand<'a> {
     SetLibraryVersion(&'a [u8]),
     /// Name this connection; the text was checked and may be empty, which takes the name away.
     SetName(&'a [u8]),
+    /// Tell the client when keys change that it keeps copies of.
+    Tracking(TrackingRequest<'a>),
+    /// What of that it has asked for.
+    TrackingInfo,
 }
 
 /// Which connections CLIENT LIST shows.
@@ -101,7 +110,9 @@ impl<'a> ClientCommand<'a> {
     /// If `id` is no subcommand of CLIENT.
     pub fn parse(id: CommandId, args: Args<'a>) -> Result<Self, ErrorReply> {
         Ok(match id {
+            CommandId::ClientCaching => Self::Caching(yes_or_no(args.at(2))?),
             CommandId::ClientGetname => Self::GetName,
+            CommandId::ClientGetredir => Self::GetRedirect,
             CommandId::ClientHelp => Self::Help,
             CommandId::ClientId => Self::Id,
             CommandId::ClientInfo => Self::Info,
@@ -115,6 +126,8 @@ impl<'a> ClientCommand<'a> {
                 check_client_name(args.at(2))?;
                 Self::SetName(args.at(2))
             }
+            CommandId::ClientTracking => Self::Tracking(TrackingRequest::parse(args)?),
+            CommandId::ClientTrackinginfo => Self::TrackingInfo,
             _ => panic!("{id:?} is no subcommand of CLIENT"),
         })
     }
@@ -231,6 +244,14 @@ impl ReplyMode {
         } else {
             Ok(Self::Off)
         }
+    }
+}
+
+fn yes_or_no(argument: &[u8]) -> Result<bool, ErrorReply> {
+    match argument {
+        yes if yes.eq_ignore_ascii_case(b"yes") => Ok(true),
+        no if no.eq_ignore_ascii_case(b"no") => Ok(false),
+        _ => Err(ErrorReply::SYNTAX),
     }
 }
 

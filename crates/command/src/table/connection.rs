@@ -32,9 +32,24 @@ pub(super) const COMMANDS: &[Spec] = &[
             "Depends on the subcommand",
         )
         .subcommands(&[
+            command(CommandId::ClientCaching, "client|caching", 3, ANY_TIME)
+                .docs(
+                    "Says whether what the next command reads is tracked.",
+                    "6.0.0",
+                    "O(1)",
+                )
+                .arguments(&[Argument::one_of(
+                    "mode",
+                    &[Argument::word("yes", "YES"), Argument::word("no", "NO")],
+                )]),
             command(CommandId::ClientGetname, "client|getname", 2, ANY_TIME).docs(
                 "Returns the name of this connection.",
                 "2.6.9",
+                "O(1)",
+            ),
+            command(CommandId::ClientGetredir, "client|getredir", 2, ANY_TIME).docs(
+                "Returns the number of the connection that is told of changed keys in place of this one.",
+                "6.0.0",
                 "O(1)",
             ),
             command(
@@ -157,6 +172,29 @@ pub(super) const COMMANDS: &[Spec] = &[
             command(CommandId::ClientSetname, "client|setname", 3, ANY_TIME)
                 .docs("Gives this connection a name.", "2.6.9", "O(1)")
                 .arguments(&[Argument::string("connection-name")]),
+            command(CommandId::ClientTracking, "client|tracking", -3, ANY_TIME)
+                .docs(
+                    "Tells this client when keys change that it keeps copies of.",
+                    "6.0.0",
+                    "O(1); some options are slower, and so is reading while it is on",
+                )
+                .arguments(&[
+                    Argument::one_of(
+                        "status",
+                        &[Argument::word("on", "ON"), Argument::word("off", "OFF")],
+                    ),
+                    Argument::integer("client-id").token("REDIRECT").optional(),
+                    Argument::string("prefix").token("PREFIX").multiple_token().optional(),
+                    Argument::word("bcast", "BCAST").optional(),
+                    Argument::word("optin", "OPTIN").optional(),
+                    Argument::word("optout", "OPTOUT").optional(),
+                    Argument::word("noloop", "NOLOOP").optional(),
+                ]),
+            command(CommandId::ClientTrackinginfo, "client|trackinginfo", 2, ANY_TIME).docs(
+                "Returns what CLIENT TRACKING was asked for on this connection.",
+                "6.2.0",
+                "O(1)",
+            ),
         ]),
     command(
         CommandId::Echo,

@@ -123,8 +123,12 @@ pub enum CommandId {
     Auth,
     /// `CLIENT`
     Client,
+    /// `CLIENT CACHING`
+    ClientCaching,
     /// `CLIENT GETNAME`
     ClientGetname,
+    /// `CLIENT GETREDIR`
+    ClientGetredir,
     /// `CLIENT HELP`
     ClientHelp,
     /// `CLIENT ID`
@@ -145,6 +149,10 @@ pub enum CommandId {
     ClientSetinfo,
     /// `CLIENT SETNAME`
     ClientSetname,
+    /// `CLIENT TRACKING`
+    ClientTracking,
+    /// `CLIENT TRACKINGINFO`
+    ClientTrackinginfo,
     /// `ECHO`
     Echo,
     /// `HELLO`

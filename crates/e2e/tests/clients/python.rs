@@ -1,6 +1,7 @@
 //! redis-py: its cluster client, and its plain one through the gateway; one of a user with limits.
 
 use crate::kill::{sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls};
+use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::PATIENCE;
 use brickyard_e2e::process::run;
 use brickyard_e2e::server::Setup;
@@ -48,6 +49,19 @@ fn plain_redis_py_survives_a_node_kill_under_tls() {
     if let Some(workload) = workload("plain") {
         survives_a_kill_under_tls(workload);
     }
+}
+
+#[test]
+fn redis_py_reads_from_its_cache_what_was_written_last() {
+    let Some(mut program) = stock::python() else {
+        return;
+    };
+    let cluster = Cluster::start(&[0, 1, 2], 2, &[]);
+    program
+        .arg(Language::Python.sources().join("caching.py"))
+        .args(cluster.seeds());
+    let finished = run(&mut program, b"", 2 * PATIENCE).unwrap();
+    assert!(finished.status.success(), "{}", finished.text());
 }
 
 #[test]

@@ -30,5 +30,6 @@ mod secure;
 mod split;
 mod survival;
 mod tools;
+mod tracking;
 mod transactions;
 mod upgrade;

@@ -9,6 +9,7 @@ use crate::{clock, control, random};
 use brickyard_brick::acl::Acl;
 use brickyard_brick::acl_log::NodeAclLog;
 use brickyard_brick::channels::NodeChannels;
+use brickyard_brick::directory::NodeClients;
 use brickyard_brick::keyspace_events::EventClasses;
 use brickyard_brick::lowest_level::LowestLevel;
 use brickyard_brick::quota::Quotas;
@@ -26,7 +27,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 
 /// What Redis clients are told. Below 8, since clients then expect commands that came with it.
-const REDIS_VERSION: &str = "7.2.7";
+const REDIS_VERSION: &str = "7.4.2";
 
 /// After how long without its vote a replica is taken out where others have voted, and about how long a log may stand still:
 /// two thirds of a lease, so that what a disk holds up waits for less than what a dead node does. Longer than a loop that has
@@ -94,6 +95,7 @@ pub(super) fn shared(
         scripts: NodeScripts::new(addresses.bricks.len()),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        directory: NodeClients::default(),
         lowest_level,
     })
 }

@@ -1,0 +1,202 @@
+use super::*;
+use brickyard_routing::NodeId;
+use brickyard_types::BrickId;
+
+const TABLE: TableId = TableId(1);
+const ANYBODY: u64 = 99;
+
+fn member(node: u32, brick: u32) -> Member {
+    Member {
+        node: NodeId(node),
+        brick: BrickId(brick),
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant(millis * 1_000_000)
+}
+
+fn holders() -> Holders {
+    Holders::new(member(0, 0))
+}
+
+/// Which bricks are sent recalls of the key `k`, and whether they are to answer.
+fn recalls(holders: &mut Holders) -> Vec<(Member, bool)> {
+    let recall = |it: Outgoing| match it.notice {
+        Notice::Recall { is_awaited, .. } => (it.to, is_awaited),
+        notice => panic!("{notice:?}"),
+    };
+    holders.take_outgoing().into_iter().map(recall).collect()
+}
+
+#[test]
+fn a_write_waits_until_all_other_bricks_have_told_their_clients() {
+    let mut holders = holders();
+    let (own, one, two) = (member(0, 0), member(0, 1), member(1, 0));
+    for holder in [own, one, two, one] {
+        holders.note_read(TABLE, b"k", holder, 10);
+    }
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    assert_eq!(
+        recalls(&mut holders),
+        [(own, false), (one, true), (two, true)]
+    );
+    assert!(!holders.on_recalled(one, TABLE, b"k".to_vec()));
+    assert!(
+        !holders.recall(TABLE, b"k", ANYBODY, at(1)),
+        "one has not answered"
+    );
+    assert!(holders.on_recalled(two, TABLE, b"k".to_vec()));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(2)));
+    assert_eq!(recalls(&mut holders), []);
+    holders.note_written(TABLE, b"k");
+    assert!(holders.is_empty());
+}
+
+#[test]
+fn only_own_clients_hold_up_nothing() {
+    let mut holders = holders();
+    holders.note_read(TABLE, b"k", member(0, 0), 10);
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    assert_eq!(recalls(&mut holders), [(member(0, 0), false)]);
+    assert!(holders.is_empty());
+}
+
+#[test]
+fn who_reads_while_a_write_waits_keeps_nothing() {
+    let mut holders = holders();
+    let (one, two) = (member(0, 1), member(0, 2));
+    holders.note_read(TABLE, b"k", one, 10);
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    holders.take_outgoing();
+    holders.note_read(TABLE, b"k", two, 10);
+    assert_eq!(recalls(&mut holders), [(two, false)]);
+    assert!(holders.on_recalled(one, TABLE, b"k".to_vec()));
+    holders.note_read(TABLE, b"k", two, 10);
+    assert_eq!(recalls(&mut holders), [(two, false)], "the write comes yet");
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(1)));
+}
+
+#[test]
+fn a_brick_that_does_not_answer_is_waited_for_no_longer_and_owes_nothing_once_it_does() {
+    let mut holders = holders();
+    let gone = member(1, 0);
+    holders.note_read(TABLE, b"k", gone, 10);
+    holders.note_read(TABLE, b"other", gone, 10);
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    holders.take_outgoing();
+    assert!(!holders.on_tick(at(99), |_| true));
+    assert!(holders.on_tick(at(100), |_| true));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(100)));
+    assert!(
+        holders.recall(TABLE, b"other", ANYBODY, at(100)),
+        "nothing is known of it"
+    );
+    let all = Outgoing {
+        to: gone,
+        notice: Notice::RecallAll,
+    };
+    assert_eq!(holders.take_outgoing(), [all]);
+    holders.on_tick(at(200), |_| true);
+    assert_eq!(holders.take_outgoing().len(), 1, "it has not answered yet");
+    holders.on_recalled_all(gone);
+    holders.on_tick(at(300), |_| true);
+    assert_eq!(holders.take_outgoing(), []);
+    assert!(!holders.is_unsettled() && holders.is_empty());
+}
+
+#[test]
+fn a_key_that_nobody_writes_after_all_can_be_kept_again() {
+    let mut holders = holders();
+    let one = member(0, 1);
+    holders.note_read(TABLE, b"k", one, 10);
+    holders.recall(TABLE, b"k", ANYBODY, at(0));
+    holders.on_recalled(one, TABLE, b"k".to_vec());
+    holders.take_outgoing();
+    holders.on_tick(at(200), |_| true);
+    holders.note_read(TABLE, b"k", one, 10);
+    assert_eq!(holders.take_outgoing(), []);
+}
+
+#[test]
+fn who_listens_to_a_prefix_is_recalled_whatever_was_read() {
+    let mut holders = holders();
+    let one = member(0, 1);
+    holders.listen(one, 3, Some(vec![b"user:".to_vec()]));
+    let confirmed = Outgoing {
+        to: one,
+        notice: Notice::Listening { round: 3 },
+    };
+    assert_eq!(holders.take_outgoing(), [confirmed]);
+    assert!(holders.recall(TABLE, b"order:1", ANYBODY, at(0)));
+    assert!(!holders.recall(TABLE, b"user:1", ANYBODY, at(0)));
+    assert_eq!(recalls(&mut holders), [(one, true)]);
+    holders.note_gone(TABLE, b"user:2");
+    assert_eq!(recalls(&mut holders), [(one, false)]);
+    holders.listen(one, 4, None);
+    holders.take_outgoing();
+    assert!(holders.recall(TABLE, b"user:3", ANYBODY, at(0)));
+}
+
+#[test]
+fn keys_are_bounded_and_who_held_one_that_goes_is_told() {
+    let mut holders = holders();
+    let one = member(0, 1);
+    for key in [b"a", b"b", b"c"] {
+        holders.note_read(TABLE, key, one, 2);
+    }
+    assert_eq!(recalls(&mut holders), [(one, false)]);
+    assert!(
+        !holders.recall(TABLE, b"c", ANYBODY, at(0)),
+        "it is among those that stay"
+    );
+}
+
+#[test]
+fn a_table_that_is_cleared_is_told_to_all_that_hold_anything_of_it() {
+    let mut holders = holders();
+    let (one, two) = (member(0, 1), member(0, 2));
+    holders.note_read(TABLE, b"k", one, 10);
+    holders.note_read(TableId(2), b"k", two, 10);
+    holders.note_cleared(TABLE);
+    let all = Outgoing {
+        to: one,
+        notice: Notice::RecallAll,
+    };
+    assert_eq!(holders.take_outgoing(), [all]);
+    assert!(!holders.recall(TableId(2), b"k", ANYBODY, at(0)));
+}
+
+#[test]
+fn a_new_primary_writes_nothing_before_copies_are_forgotten_of_which_it_knows_nothing() {
+    let mut holders = holders();
+    let (one, gone) = (member(0, 1), member(1, 0));
+    holders.note_led(1, at(0));
+    assert!(
+        holders.recall(TABLE, b"k", ANYBODY, at(0)),
+        "nobody keeps anything"
+    );
+    holders.listen(one, 1, Some(Vec::new()));
+    holders.listen(gone, 1, Some(Vec::new()));
+    holders.take_outgoing();
+    holders.note_led(1, at(0));
+    assert!(
+        holders.recall(TABLE, b"k", ANYBODY, at(0)),
+        "it leads what it led"
+    );
+    holders.note_led(2, at(0));
+    let told: Vec<Member> = holders
+        .take_outgoing()
+        .into_iter()
+        .map(|it| it.to)
+        .collect();
+    assert_eq!(told, [one, gone]);
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    assert!(!holders.on_recalled_all(one));
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    assert!(
+        holders.on_tick(at(100), |_| true),
+        "who is gone is not waited for"
+    );
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(100)));
+}
