@@ -14,6 +14,7 @@ mod planted;
 pub mod rust_source;
 pub mod sabotage;
 mod shape;
+pub mod suites;
 pub mod tasks;
 pub mod tidy;
 mod tree;

@@ -1,7 +1,7 @@
 //! `cargo xtask TASK`: what is done with the repository itself. `cargo xtask help` lists the tasks.
 
 use std::{fs, path::Path, process::ExitCode};
-use xtask::{Finding, Shape, Tree, arrows, mutants, sabotage, tasks, tidy};
+use xtask::{Finding, Shape, Tree, arrows, mutants, sabotage, suites, tasks, tidy};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         }
         ["sabotage", options @ ..] => hunt(&root, &tree, options),
         ["mutants", options @ ..] => try_mutants(&root, &tree, options),
+        ["suites", options @ ..] => run_suites(&root, &tree, options),
         ["shape", options @ ..] => match Shape::measure(&tree) {
             Ok(shape) => show_shape(&shape, options, &root),
             Err(error) => failed(&error),
@@ -87,6 +88,18 @@ fn try_mutants(root: &Path, tree: &Tree, options: &[&str]) -> ExitCode {
     match mutants::run(root, tree, &options) {
         Ok(findings) => verdict(&findings),
         Err(error) => failed(&format!("cannot try mutants: {error}")),
+    }
+}
+
+fn run_suites(root: &Path, tree: &Tree, options: &[&str]) -> ExitCode {
+    let Some(options) = suites::Options::parse(options.iter().copied()) else {
+        return failed(
+            "usage: cargo xtask suites FOLDER ... [--ports node,cluster,brick] [--unit U] [--program P] [--page]",
+        );
+    };
+    match suites::run(root, tree, &options) {
+        Ok(findings) => verdict(&findings),
+        Err(error) => failed(&format!("cannot run the suites: {error}")),
     }
 }
 

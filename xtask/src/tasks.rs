@@ -141,6 +141,11 @@ const TASKS: &[(&str, &[Task])] = &[
                 "makes small errors by rule and names those that no test notices (docs/mutants.md)",
                 "you want to know what the tests of a file are worth: `--file store/src/append.rs`",
             ),
+            task(
+                "cargo xtask suites FOLDER",
+                "runs the tests of Redis's or Valkey's source in FOLDER against our ports (docs/suites.md)",
+                "you change what a command answers",
+            ),
         ],
     ),
 ];

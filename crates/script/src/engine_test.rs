@@ -212,6 +212,71 @@ fn nothing_of_a_script_is_left_for_the_next() {
     assert_eq!(run(&mut engine, twice), run(&mut engine, twice));
 }
 
+/// As Redis says it, whatever is tried.
+#[test]
+fn what_is_shared_is_said_to_be_read_only() {
+    for attempt in [
+        "setmetatable(_G, {})",
+        "setmetatable(redis, nil)",
+        "getmetatable(_G).__index = {}",
+        "getmetatable('').__index = {}",
+        "rawset(getmetatable(_G), '__index', {})",
+        "setmetatable(getmetatable(_G), {})",
+        "redis.call = nil",
+        "_G = {}",
+    ] {
+        let error = error_of(attempt);
+        assert!(
+            error.contains("Attempt to modify a readonly table"),
+            "{attempt}: {error}"
+        );
+    }
+    assert_eq!(reply("return #setmetatable({1, 2}, {})"), Value::Integer(2));
+}
+
+/// Lua's own function overflows, and would take the whole process with it.
+#[test]
+fn what_unpack_may_leave_is_bounded() {
+    for range in [
+        "-2, 2147483647",
+        "0, 2147483647",
+        "-2147483648, -2",
+        "-2147483648, 2147483647",
+        "1, 1e300",
+        "-1e300, 1",
+        "0/0, 1",
+        "1, 0/0",
+        "1, 8001",
+        "'1', '2147483647'",
+    ] {
+        let error = error_of(&format!("return {{unpack({{1, 2, 3}}, {range})}}"));
+        assert!(
+            error.contains("too many results to unpack"),
+            "{range}: {error}"
+        );
+    }
+    let numbers =
+        |numbers: &[i64]| Value::Array(numbers.iter().copied().map(Value::Integer).collect());
+    for (range, left) in [
+        ("", &[1, 2, 3][..]),
+        (", 2", &[2, 3]),
+        (", 2, 2", &[2]),
+        (", '2', '3'", &[2, 3]),
+        (", nil, 2", &[1, 2]),
+        (", 3, 1", &[]),
+        (", 2147483647, -2147483648", &[]),
+    ] {
+        let body = format!("return {{unpack({{1, 2, 3}}{range})}}");
+        assert_eq!(reply(&body), numbers(left), "{range}");
+    }
+    assert_eq!(
+        reply("return select('#', unpack({}, 1, 7000))"),
+        Value::Integer(7000)
+    );
+    assert!(error_of("return unpack(1)").contains("table expected"));
+    assert!(error_of("return unpack({}, 'x')").contains("number expected"));
+}
+
 #[test]
 fn a_script_ends_within_its_bounds() {
     let mut engine = engine();
@@ -224,6 +289,7 @@ fn a_script_ends_within_its_bounds() {
         "return pcall(string.gsub, ('a'):rep(60), ('a*'):rep(60) .. 'b', '')",
         "return ('a'):rep(1e5):gsub('.', function() while true do end end)",
         "local t = {} for i = 1, 1e9 do t[i] = i end",
+        "local t = {} table.insert(t, -2147483648, 1) return #t",
         "local s = 'x' while true do s = s .. s end",
         "return ('x'):rep(1e9)",
         "while true do pcall(string.rep, 'x', 1e9) end",

@@ -20,17 +20,26 @@ local LONG = 4096
 -- Longest text that a script may compile.
 local TEXT_BYTES_MAX = 1048576
 
+-- Most values that `unpack` may leave, as many as Lua's stack takes; and the numbers that its 32 bits hold.
+local UNPACKED_MAX, INTEGER_MAX = 8000, 2147483647
+
 local globals = {}
 local locked = setmetatable({}, { __mode = 'k' })
 local base = {}
+
+local function refuse_change() error('Attempt to modify a readonly table', 2) end
+
+-- What a script gets for the metatable of a table that cannot be changed.
+local closed = setmetatable({}, { __newindex = refuse_change, __metatable = false })
+locked[closed] = true
 
 local function lock(of, missing)
   local door = of == base and globals or {}
   locked[door] = true
   return setmetatable(door, {
     __index = of,
-    __newindex = function() error('Attempt to modify a readonly table', 2) end,
-    __metatable = false,
+    __newindex = refuse_change,
+    __metatable = closed,
   })
 end
 
@@ -70,11 +79,25 @@ base.pairs = pairs
 base.rawequal = rawequal
 base.rawget = rawget
 base.select = select
-base.setmetatable = setmetatable
 base.tonumber = tonumber
 base.tostring = tostring
 base.type = type
-base.unpack = unpack
+
+function base.setmetatable(of, ...)
+  if locked[of] then refuse_change() end
+  return setmetatable(of, ...)
+end
+
+-- Lua's own counts what it leaves in 32 bits, and writes beyond its stack where that overflows.
+function base.unpack(of, from, to)
+  if type(of) ~= 'table' then return unpack(of) end
+  local first, last = tonumber(from == nil and 1 or from), tonumber(to == nil and #of or to)
+  if not first or not last then return unpack(of, from, to) end
+  if first > last then return end
+  local is_within = first >= -INTEGER_MAX and last < INTEGER_MAX and last - first < UNPACKED_MAX
+  if not is_within then error('too many results to unpack', 2) end
+  return unpack(of, first, last)
+end
 
 -- Lua's own `pcall` has room for some twenty results and a few more, and does not ask for it.
 local function kept(...) return { n = select('#', ...), ... } end
@@ -98,7 +121,7 @@ function base.xpcall(f, handler)
 end
 
 function base.rawset(of, key, value)
-  if locked[of] then error('Attempt to modify a readonly table', 2) end
+  if locked[of] then refuse_change() end
   return rawset(of, key, value)
 end
 
@@ -280,7 +303,7 @@ end
 base.string = lock(strings)
 local of_strings = getmetatable('')
 of_strings.__index = base.string
-of_strings.__metatable = false
+of_strings.__metatable = closed
 
 local tables = {}
 for name, it in pairs(table) do tables[name] = it end
@@ -295,7 +318,13 @@ for _, name in ipairs { 'concat', 'insert', 'remove' } do
   local change = table[name]
   tables[name] = function(of, ...)
     as_table(of, name)
-    if #of > LONG then charge(#of * 16) end
+    local count = #of
+    if name == 'insert' and select('#', ...) > 1 then
+      -- What stands at the place and behind it moves by one; whoever asks for a place far below the first is charged for the way.
+      local place = tonumber((...))
+      if place and place < 1 then count = count - place end
+    end
+    if count > LONG then charge(min(count, INTEGER_MAX) * 16) end
     return change(of, ...)
   end
 end

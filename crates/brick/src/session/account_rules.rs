@@ -19,7 +19,7 @@ pub(super) fn parse_rules<'a>(
     words: impl Iterator<Item = &'a [u8]>,
 ) -> Result<Vec<SetRule>, ErrorReply> {
     let mut rules = Vec::new();
-    for word in words {
+    for word in words.filter(|word| !is_of_payloads(word)) {
         let rule = parse_rule(word).map_err(|why| {
             let shown = match word.first() {
                 Some(secret @ (b'>' | b'<')) => format!("{}(redacted)", char::from(*secret)),
@@ -38,6 +38,13 @@ pub(super) fn parse_rules<'a>(
         )));
     }
     Ok(rules)
+}
+
+/// Whether what RESTORE takes is looked through, which it always is: files of Redis's users have such words.
+fn is_of_payloads(word: &[u8]) -> bool {
+    [&b"sanitize-payload"[..], b"skip-sanitize-payload"]
+        .iter()
+        .any(|it| it.eq_ignore_ascii_case(word))
 }
 
 const UNKNOWN: &str = "Unknown command or category name in ACL";

@@ -33,6 +33,16 @@ fn every_form_is_read() {
 }
 
 #[test]
+fn words_about_payloads_change_nothing() {
+    assert_eq!(
+        parse("skip-sanitize-payload Sanitize-Payload"),
+        Ok(Vec::new())
+    );
+    let rules = parse("on sanitize-payload").unwrap();
+    assert_eq!(rules, [SetRule::Rule(AccountRule::On)]);
+}
+
+#[test]
 fn others_are_refused_in_words_that_name_no_password() {
     for word in [
         "+nothing",

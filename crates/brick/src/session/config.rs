@@ -139,14 +139,21 @@ pub(super) fn config(
 }
 
 fn set_settings(shared: &Shared, pairs: &[(&[u8], &[u8])]) -> Result<(), ErrorReply> {
+    // As in Redis, a name that is there twice is what is told first, whether or not it may be set.
+    for (at, (asked, _)) in pairs.iter().enumerate() {
+        if pairs[..at]
+            .iter()
+            .any(|(other, _)| other.eq_ignore_ascii_case(asked))
+        {
+            let name = String::from_utf8_lossy(asked).to_ascii_lowercase();
+            return Err(ConfigCommand::refused_setting(&name, "duplicate parameter"));
+        }
+    }
     // All or none: nothing is set before everything has been looked at.
     let mut changes: Vec<(&Settable, i64)> = Vec::new();
     for (asked, value) in pairs {
         let settable = settable(shared, asked)?;
         let refused = |reason: &str| ConfigCommand::refused_setting(settable.name, reason);
-        if changes.iter().any(|(other, _)| other.name == settable.name) {
-            return Err(refused("duplicate parameter"));
-        }
         let value = if settable.is_of_events {
             let classes = EventClasses::parse(&String::from_utf8_lossy(value));
             classes.map_err(refused)?.bits().cast_signed()

@@ -22,6 +22,10 @@ fn settings_are_set_all_or_none() {
             "'maxclients') - argument couldn't be parsed into an integer",
         ),
         ("timeout 7 Timeout 8", "'timeout') - duplicate parameter"),
+        (
+            "timeout 7 maxmemory 1 maxmemory 2",
+            "'maxmemory') - duplicate parameter",
+        ),
     ] {
         assert_eq!(
             node.call(client, &format!("CONFIG SET {request}")),

@@ -104,6 +104,9 @@ impl Info<'_> {
                 .map_or(0, |it| it.port),
         };
         field(out, "redis_version", shared.identity.redis_version);
+        // Redis's of a release, by which tools tell builds apart.
+        field(out, "redis_git_sha1", "00000000");
+        field(out, "redis_git_dirty", 0);
         field(out, "brickyard_version", shared.identity.version);
         field(
             out,

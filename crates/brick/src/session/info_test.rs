@@ -34,6 +34,14 @@ fn info_has_what_clients_and_tables_take() {
 }
 
 #[test]
+fn info_names_a_build() {
+    let mut node = Node::new(1, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    let info = node.call(client, "INFO server");
+    assert!(info.contains("redis_git_sha1:00000000"), "{info}");
+}
+
+#[test]
 fn memory_of_a_table_has_its_index() {
     let mut node = Node::new(1, TableAttributes::default());
     let client = node.connect(0, Port::Node);

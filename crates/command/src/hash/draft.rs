@@ -71,6 +71,11 @@ impl<'a> Draft<'a> {
         self.places = Some(places.collect());
     }
 
+    /// Whether it has no field, as a key that is not there.
+    pub(super) fn is_empty(&self) -> bool {
+        self.fields.iter().all(Option::is_none)
+    }
+
     fn place(&self, name: &[u8]) -> Option<usize> {
         match &self.places {
             Some(places) => places.get(name).copied(),

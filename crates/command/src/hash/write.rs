@@ -146,14 +146,25 @@ pub(crate) fn hgetdel<K: Keyspace>(
     change.apply(keyspace, args.at(1))
 }
 
-/// Which of its fields a hash must have for HSETEX.
+/// What must be there for HSETEX: of the fields that are given (Redis), of the hash itself (Valkey).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Always,
-    /// `FNX`: none of those given.
+    /// `FNX`: none of those fields. `NX`: no hash.
     Missing,
-    /// `FXX`: all of those given.
+    /// `FXX`: all of those fields. `XX`: the hash.
     Exist,
+}
+
+impl Condition {
+    /// The one that `option` stands for, of whatever `missing` and `exist` name.
+    fn named(option: &[u8], missing: &[u8], exist: &[u8]) -> Option<Self> {
+        match () {
+            () if option.eq_ignore_ascii_case(missing) => Some(Self::Missing),
+            () if option.eq_ignore_ascii_case(exist) => Some(Self::Exist),
+            () => None,
+        }
+    }
 }
 
 /// What becomes of the fields' expiries.
@@ -165,24 +176,26 @@ enum Expiry<'a> {
     Set(ExpiryOption<'a>),
 }
 
-/// `HSETEX key [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS count field value ...`
+/// `HSETEX key [NX|XX] [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS count field value ...`
 pub(crate) fn hsetex<K: Keyspace>(
     args: Args<'_>,
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let (mut condition, mut expiry) = (Condition::Always, Expiry::Clear);
+    let (mut of_hash, mut condition) = (Condition::Always, Condition::Always);
+    let mut expiry = Expiry::Clear;
     let mut at = 2;
     while let Some(option) = args
         .get(at)
         .filter(|it| !it.eq_ignore_ascii_case(b"fields"))
     {
-        let is = |word: &[u8]| option.eq_ignore_ascii_case(word);
-        if is(b"fnx") && condition == Condition::Always {
-            condition = Condition::Missing;
-        } else if is(b"fxx") && condition == Condition::Always {
-            condition = Condition::Exist;
-        } else if is(b"keepttl") && matches!(expiry, Expiry::Clear) {
+        let asked_of_fields = Condition::named(option, b"fnx", b"fxx");
+        let asked_of_hash = Condition::named(option, b"nx", b"xx");
+        if let (Some(asked), Condition::Always) = (asked_of_fields, condition) {
+            condition = asked;
+        } else if let (Some(asked), Condition::Always) = (asked_of_hash, of_hash) {
+            of_hash = asked;
+        } else if option.eq_ignore_ascii_case(b"keepttl") && matches!(expiry, Expiry::Clear) {
             expiry = Expiry::Keep;
         } else {
             let kind = ExpiryOption::kind(option).filter(|_| matches!(expiry, Expiry::Clear));
@@ -202,11 +215,17 @@ pub(crate) fn hsetex<K: Keyspace>(
         let mut draft = draft(keyspace, args.at(1))?;
         draft.expect(words.len() / 2);
         let mut given = pairs(args.from(words.start));
-        let is_met = match condition {
+        let is_hash_as_asked = match of_hash {
             Condition::Always => true,
-            Condition::Missing => given.all(|it| draft.find(it.name).is_none()),
-            Condition::Exist => given.all(|it| draft.find(it.name).is_some()),
+            Condition::Missing => draft.is_empty(),
+            Condition::Exist => !draft.is_empty(),
         };
+        let is_met = is_hash_as_asked
+            && match condition {
+                Condition::Always => true,
+                Condition::Missing => given.all(|it| draft.find(it.name).is_none()),
+                Condition::Exist => given.all(|it| draft.find(it.name).is_some()),
+            };
         if is_met {
             for field in pairs(args.from(words.start)) {
                 let kept = draft.find(field.name).and_then(|it| it.expires_at);

@@ -99,6 +99,26 @@ fn hsetex_sets_all_or_nothing() {
     assert_eq!(keyspace.run_line("HEXISTS h a"), ":0\r\n");
 }
 
+/// Valkey's words about the hash go with Redis's about its fields.
+#[test]
+fn hsetex_may_ask_for_a_hash_that_is_there_or_is_not() {
+    let mut keyspace = MemoryKeyspace::default();
+    for (request, reply) in [
+        ("HSETEX h XX EX 10 FIELDS 1 a 1", ":0\r\n"),
+        ("HSETEX h XX FNX FIELDS 1 a 1", ":0\r\n"),
+        ("HSETEX h NX FXX FIELDS 1 a 1", ":0\r\n"),
+        ("EXISTS h", ":0\r\n"),
+        ("HSETEX h NX FNX EX 10 FIELDS 1 a 1", ":1\r\n"),
+        ("HSETEX h NX FIELDS 1 b 2", ":0\r\n"),
+        ("HSETEX h FXX xx FIELDS 1 a 3", ":1\r\n"),
+        ("HGETALL h", "*2\r\n$1\r\na\r\n$1\r\n3\r\n"),
+        ("HSETEX h NX XX FIELDS 1 a 1", "-ERR syntax error\r\n"),
+        ("HSETEX h FNX FXX FIELDS 1 a 1", "-ERR syntax error\r\n"),
+    ] {
+        assert_eq!(keyspace.run_line(request), reply, "{request}");
+    }
+}
+
 #[test]
 fn arithmetic_keeps_a_fields_expiry() {
     let mut keyspace = MemoryKeyspace::default();

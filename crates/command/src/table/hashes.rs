@@ -351,6 +351,11 @@ pub(super) const COMMANDS: &[Spec] = &[
     .arguments(&[
         Argument::key("key", 0),
         Argument::one_of(
+            "key-condition",
+            &[Argument::word("nx", "NX"), Argument::word("xx", "XX")],
+        )
+        .optional(),
+        Argument::one_of(
             "condition",
             &[Argument::word("fnx", "FNX"), Argument::word("fxx", "FXX")],
         )

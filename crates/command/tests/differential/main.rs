@@ -12,6 +12,7 @@
 
 mod arguments;
 mod commands;
+mod elsewhere;
 mod generate;
 mod known;
 mod patterns;
