@@ -1,6 +1,6 @@
 """Measures this library beside redis-py: the same machine, the same node, the same keys, in turns.
 
-Usage: beside_redis_py.py HOST:PORT [--rounds 7] [--keys 10000]
+Usage: beside_redis_py.py HOST:PORT [--rounds 7] [--keys 10000]. It empties the table `default` there.
 
 Each task is done by one after the other in each round, in an order that changes, and the median of the rounds is told: microseconds by the
 clock, and of this process's processor time (all its threads), both for one key. The node's own time is in neither processor figure.
