@@ -87,6 +87,8 @@ const ROOMS: &[Room] = &[
         "client",
         Uses::Only(&["types", "wire", "routing", "tcp", "tls"]),
     ),
+    // `clients/python`: the library as Python has it.
+    outer("python", Uses::Only(&["client"])),
     outer("sim", Uses::AllBefore),
     outer("fuzz", Uses::AllBefore),
     outer(
@@ -127,6 +129,9 @@ const WORLDLY: &[&str] = &[
     "uuid",
 ];
 
+/// Where rooms are: those of the program, and libraries for other languages.
+pub(crate) const HALLS: [&str; 2] = ["crates/", "clients/"];
+
 const MAP: &str = "crates/README.md";
 
 /// The names of the rooms that are sans-IO.
@@ -143,10 +148,8 @@ pub fn findings(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let map = tree.text(MAP).unwrap_or_default();
     for (path, text) in tree.ending("/Cargo.toml") {
-        let Some(folder) = path.strip_prefix("crates/") else {
-            continue;
-        };
-        let Some(name) = folder.strip_suffix("/Cargo.toml") else {
+        let inside = HALLS.iter().find_map(|hall| path.strip_prefix(hall));
+        let Some(name) = inside.and_then(|it| it.strip_suffix("/Cargo.toml")) else {
             continue;
         };
         let Some(place) = ROOMS.iter().position(|room| room.name == name) else {

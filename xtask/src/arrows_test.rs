@@ -45,6 +45,18 @@ fn arrows_back_are_found_wherever_they_hide() {
 }
 
 #[test]
+fn libraries_for_other_languages_are_rooms() {
+    let manifest = "[dependencies]\nbrickyard-server.workspace = true";
+    let found = texts(&[("clients/python/Cargo.toml", manifest)]);
+    assert_eq!(
+        found.len(),
+        2,
+        "it may not use the server, and is not on the map: {found:?}"
+    );
+    assert!(texts(&[("clients/cobol/Cargo.toml", "")])[0].contains("room cobol is unknown"));
+}
+
+#[test]
 fn brick_does_not_know_the_store() {
     let found = texts(&[(
         "crates/brick/Cargo.toml",

@@ -68,16 +68,21 @@ impl Shape {
         let is_second = |word: &[u8]| second.eq_ignore_ascii_case(word);
         let (is_read, keys, place) = match upper {
             b"GET" | b"STRLEN" | b"GETRANGE" | b"SUBSTR" | b"GETBIT" | b"BITCOUNT" | b"BITPOS"
-            | b"BITFIELD_RO" | b"TTL" | b"PTTL" | b"EXPIRETIME" | b"PEXPIRETIME" | b"TYPE" => {
-                (true, Keys::At(1), Place::Node)
-            }
+            | b"BITFIELD_RO" | b"TTL" | b"PTTL" | b"EXPIRETIME" | b"PEXPIRETIME" | b"TYPE"
+            | b"DUMP" | b"HEXISTS" | b"HEXPIRETIME" | b"HGET" | b"HGETALL" | b"HKEYS" | b"HLEN"
+            | b"HMGET" | b"HPEXPIRETIME" | b"HPTTL" | b"HRANDFIELD" | b"HSCAN" | b"HSTRLEN"
+            | b"HTTL" | b"HVALS" => (true, Keys::At(1), Place::Node),
             b"MGET" | b"EXISTS" | b"TOUCH" => (true, Keys::From { from: 1, step: 1 }, Place::Node),
             b"LCS" => (true, Keys::Two, Place::Node),
             b"OBJECT" | b"MEMORY" => (true, Keys::At(2), Place::Node),
             b"SET" | b"SETEX" | b"PSETEX" | b"SETNX" | b"SETRANGE" | b"APPEND" | b"INCR"
             | b"DECR" | b"INCRBY" | b"DECRBY" | b"INCRBYFLOAT" | b"GETSET" | b"GETDEL"
             | b"GETEX" | b"DELIFEQ" | b"SETBIT" | b"BITFIELD" | b"EXPIRE" | b"EXPIREAT"
-            | b"PEXPIRE" | b"PEXPIREAT" | b"PERSIST" => (false, Keys::At(1), Place::Node),
+            | b"PEXPIRE" | b"PEXPIREAT" | b"PERSIST" | b"HDEL" | b"HEXPIRE" | b"HEXPIREAT"
+            | b"HGETDEL" | b"HGETEX" | b"HINCRBY" | b"HINCRBYFLOAT" | b"HMSET" | b"HPERSIST"
+            | b"HPEXPIRE" | b"HPEXPIREAT" | b"HSET" | b"HSETEX" | b"HSETNX" => {
+                (false, Keys::At(1), Place::Node)
+            }
             b"DEL" | b"UNLINK" => (false, Keys::From { from: 1, step: 1 }, Place::Node),
             b"MSET" | b"MSETNX" => (false, Keys::From { from: 1, step: 2 }, Place::Node),
             b"COPY" | b"RENAME" | b"RENAMENX" => (false, Keys::Two, Place::Node),
@@ -157,6 +162,11 @@ mod command_test {
             }
         );
         assert_eq!(shape("mset {k}1 v {k}2 v").place, place);
+        let is_read = |line| shape(line).is_read;
+        assert_eq!(shape("HSET k field v").place, place);
+        assert!(!is_read("HSET k field v") && !is_read("HGETDEL k FIELDS 1 field"));
+        assert_eq!(shape("HPEXPIRETIME k FIELDS 1 field").place, place);
+        assert!(is_read("HGETALL k") && is_read("hscan k 0"));
         assert_eq!(shape("OBJECT ENCODING k").place, place);
         assert_eq!(shape("BITOP AND {k}1 {k}2 k").place, place);
     }

@@ -45,6 +45,29 @@ pub(crate) fn several(value: Value) -> Result<Vec<Option<Vec<u8>>>, Error> {
     }
 }
 
+/// Names with their values.
+pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Pairs, as a map or one behind the other.
+pub(crate) fn pairs(value: Value) -> Result<Pairs, Error> {
+    let text = |value| bytes(value)?.ok_or_else(|| strange("a string", &Value::Null));
+    match value {
+        Value::Map(pairs) => pairs
+            .into_iter()
+            .map(|(name, value)| Ok((text(name)?, text(value)?)))
+            .collect(),
+        Value::Array(elements) if elements.len().is_multiple_of(2) => {
+            let mut elements = elements.into_iter();
+            let mut pairs = Vec::with_capacity(elements.len() / 2);
+            while let (Some(name), Some(value)) = (elements.next(), elements.next()) {
+                pairs.push((text(name)?, text(value)?));
+            }
+            Ok(pairs)
+        }
+        other => Err(strange("a map", &other)),
+    }
+}
+
 /// How long a key has to live.
 ///
 /// ```
@@ -112,6 +135,16 @@ mod convert_test {
         assert!(count(Value::Integer(-1)).is_err());
         assert!(several(Value::Null).is_err());
         assert!(page(Value::Array(vec![Value::Null])).is_err());
+    }
+
+    #[test]
+    fn pairs_come_as_a_map_or_one_behind_the_other() {
+        let text = |it: &str| Value::Bulk(it.into());
+        let expected = Ok(vec![(b"a".to_vec(), b"1".to_vec())]);
+        assert_eq!(pairs(Value::Map(vec![(text("a"), text("1"))])), expected);
+        assert_eq!(pairs(Value::Array(vec![text("a"), text("1")])), expected);
+        assert!(pairs(Value::Array(vec![text("a")])).is_err());
+        assert!(pairs(Value::Map(vec![(text("a"), Value::Null)])).is_err());
     }
 
     #[test]

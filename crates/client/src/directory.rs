@@ -109,6 +109,7 @@ impl Directory {
         let chosen = primary
             .filter(|it| it.peer.is_up(now) && is_good(&it.peer))
             .map(|_| 0)
+            .or_else(|| choose(&|peer| peer.is_near && is_good(peer)))
             .or_else(|| choose(&is_good))
             .or_else(|| choose(&is_other))
             .or_else(|| choose(&|_| true))?;

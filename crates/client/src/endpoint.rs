@@ -26,7 +26,7 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn new(address: &str, kind: Kind, setting: &Arc<Setting>) -> Arc<Self> {
-        let peer = Arc::new(Peer::new(address, kind));
+        let peer = Arc::new(Peer::new(address, kind, &setting.near));
         let of_a_use = setting.channels.max(1);
         let uses = setting.uses().iter();
         let channels = uses

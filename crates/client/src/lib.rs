@@ -28,7 +28,7 @@
 //!   is in flight is bounded ([`Options`]), and what is beyond waits in its [`Pending`].
 //! - **Honest outcomes.** Reads are sent again until their deadline. A write is sent again only when it is known
 //!   not to have been executed; otherwise the error is [`Error::UnknownOutcome`].
-//! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]).
+//! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]), or from the nearest.
 //!
 //! Reading order: `client`, `table`, `pending` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
 //! `refresh` (where a call goes and what follows when that fails); `peer`, `endpoint`, `setting`, `channel` (sockets and tasks);
@@ -82,4 +82,14 @@ pub use pending::Pending;
 pub use pipeline::Pipeline;
 pub use scan::Scan;
 pub use set::{SetOptions, SetOutcome};
-pub use table::Table;
+pub use table::{Hash, Table};
+
+/// The slot of a key: keys of one slot are in one partition.
+///
+/// ```
+/// assert_eq!(brickyard_client::slot_of(b"{user:7}:name"), brickyard_client::slot_of(b"user:7"));
+/// ```
+#[must_use]
+pub fn slot_of(key: &[u8]) -> u16 {
+    brickyard_routing::slot(key).0
+}

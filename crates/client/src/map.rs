@@ -143,6 +143,19 @@ impl SlotMap {
         (place, true)
     }
 
+    /// For each run of slots that the same addresses hold: its first slot, the one behind its last, and those, the primary's first.
+    pub(crate) fn runs(&self) -> Vec<(u16, u16, Vec<String>)> {
+        let mut runs = Vec::new();
+        for slots in self.slots.chunk_by(|one, two| one == two) {
+            let begin = runs.last().map_or(0, |(_, end, _)| *end);
+            let end = begin + u16::try_from(slots.len()).unwrap_or(u16::MAX);
+            let members = self.members(Slot(begin)).iter();
+            let addresses = members.filter_map(|place| self.addresses.get(*place).cloned());
+            runs.push((begin, end, addresses.collect()));
+        }
+        runs
+    }
+
     fn intern(&mut self, address: &str) -> usize {
         let known = self.addresses.iter().position(|it| it == address);
         known.unwrap_or_else(|| {

@@ -14,13 +14,40 @@ use std::{fmt, time::Duration};
 /// let spread = ReadPolicy::Replicas(Lard::default());
 /// assert_ne!(spread, ReadPolicy::default());
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ReadPolicy {
     /// The primary of the key's partition.
     #[default]
     Primary,
     /// Each key's reads prefer one of its replicas, and leave it while it is overloaded or down.
     Replicas(Lard),
+    /// The same among the replicas on certain hosts, as long as one of them answers; where none does or is, among all.
+    ///
+    /// For programs that run beside the bricks: each reads the copies on its own machine.
+    Nearest {
+        /// Hosts as the cluster's maps name them; or single bricks, with their ports.
+        hosts: Vec<String>,
+        /// Which of several, and when another.
+        lard: Lard,
+    },
+}
+
+impl ReadPolicy {
+    /// How to choose among replicas, if they are read from.
+    pub(crate) const fn lard(&self) -> Option<Lard> {
+        match self {
+            Self::Primary => None,
+            Self::Replicas(lard) | Self::Nearest { lard, .. } => Some(*lard),
+        }
+    }
+
+    /// The hosts whose replicas come before others.
+    pub(crate) fn near(&self) -> &[String] {
+        match self {
+            Self::Nearest { hosts, .. } => hosts,
+            Self::Primary | Self::Replicas(_) => &[],
+        }
+    }
 }
 
 /// What connections go by under TLS: whom they believe, and what they show if they are asked. Files that change count for

@@ -5,6 +5,7 @@
 //! It is shared by all connections to the address and all calls at it, so everything in it is atomic.
 
 use crate::{
+    map::host_of,
     random::mix,
     setting::{Setting, Use},
 };
@@ -32,6 +33,8 @@ pub(crate) struct Peer {
     pub(crate) address: String,
     /// The same on every client, for rendezvous hashing.
     pub(crate) identity: u64,
+    /// Reads prefer it to others.
+    pub(crate) is_near: bool,
     kind: AtomicU8,
     /// It recognises writes by their ids.
     has_ids: AtomicBool,
@@ -58,10 +61,14 @@ struct Slowness {
 }
 
 impl Peer {
-    pub(crate) fn new(address: &str, kind: Kind) -> Self {
+    /// Nothing is known of it but this; at one of the `near` hosts or addresses it is preferred to others.
+    pub(crate) fn new(address: &str, kind: Kind, near: &[String]) -> Self {
+        let bare = |host: &str| host.trim_matches(['[', ']']).to_ascii_lowercase();
+        let is_here = |it: &String| it == address || bare(it) == bare(host_of(address));
         Self {
             address: address.to_owned(),
             identity: identity(address),
+            is_near: near.iter().any(is_here),
             kind: AtomicU8::new(kind as u8),
             has_ids: AtomicBool::new(false),
             load: AtomicUsize::new(0),

@@ -111,6 +111,27 @@ impl<T> Pending<T> {
         }
     }
 
+    /// The results of several calls, in their order, however each came out.
+    ///
+    /// What waits for its turn is sent as soon as that comes, while this is polled.
+    ///
+    /// ```no_run
+    /// # async fn example(table: brickyard_client::Table) -> Result<(), brickyard_client::Error> {
+    /// use brickyard_client::Pending;
+    /// let visits = ["start", "about"].map(|page| table.incr(page));
+    /// for visits in Pending::all(visits.into()).await? {
+    ///     println!("{}", visits?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn all(calls: Vec<Self>) -> Pending<Vec<Result<T, Error>>>
+    where
+        T: Send + 'static,
+    {
+        Pending::joined(async move { Ok(join(calls).await) })
+    }
+
     /// Sends what waits, if its turn has come; whether nothing waits any more.
     pub(crate) fn poll_sent(&mut self, context: &mut Context<'_>) -> bool {
         let State::Waiting(waiting, convert) = &mut self.state else {

@@ -20,7 +20,7 @@ use crate::{
     endpoint::Endpoint,
     ids::Ids,
     map::{SlotMap, host_of},
-    options::{Options, ReadPolicy},
+    options::Options,
     peer::{Kind, Peer},
     prepared::Prepared,
     random::Random,
@@ -71,7 +71,7 @@ impl Router {
                 user: options.user.clone(),
                 password: options.password.clone(),
                 table,
-                reads_from_backups: options.reads != ReadPolicy::Primary,
+                reads_from_backups: options.reads.lard().is_some(),
             },
             channels: options.connections_per_brick,
             connect_timeout: options.connect_timeout,
@@ -81,6 +81,7 @@ impl Router {
             reply_limits: options.reply_limits,
             runtime: client.runtime.clone(),
             random,
+            near: options.reads.near().to_vec(),
         });
         let seeds = options.seeds.iter();
         let directory = Directory {
@@ -185,12 +186,10 @@ impl Router {
         let avoid = call.avoid.take();
         match call.prepared.shape.place {
             Place::Slot(slot) => {
-                let policy = self.client.options.reads;
-                let chosen = match policy {
-                    ReadPolicy::Replicas(lard) if call.is_read() => {
-                        directory.replica(slot, call.prepared.key_hash, lard, avoid, now)
-                    }
-                    _ => directory.primary(slot, now, suspect),
+                let lard = self.client.options.reads.lard();
+                let chosen = match lard.filter(|_| call.is_read()) {
+                    Some(lard) => directory.replica(slot, call.prepared.key_hash, lard, avoid, now),
+                    None => directory.primary(slot, now, suspect),
                 };
                 let stand_in = || directory.stand_in(Kind::Brick, avoid, self.random(), now);
                 chosen.or_else(stand_in).ok_or(NoWay::AllDown)
@@ -280,6 +279,11 @@ impl Router {
         directory.map = map;
         // Endpoints that are in neither list close their connections once nothing is owed there.
         directory.mapped = mapped;
+    }
+
+    /// For each run of slots that the same addresses hold: its first slot, the one behind its last, and those, the primary's first.
+    pub(crate) fn holders(&self) -> Vec<(u16, u16, Vec<String>)> {
+        self.directory().map.runs()
     }
 
     /// How new the map is at least that this works by.

@@ -6,9 +6,17 @@
 //! - A key that is there throughout is returned at least once, also while partitions split, merge and move: a
 //!   cursor names a place in the hash space and nothing on any server, so that any node port goes on with it.
 //! - One page is kept at a time.
+//! - Walks over slots that do not overlap return no key together, and walks over all slots return all of them.
 
 use crate::{Error, Table, convert};
-use std::vec::IntoIter;
+use brickyard_routing::{Cursor, Prefix, RoutingHash, slot};
+use brickyard_types::Slot;
+use std::{ops::Range, vec::IntoIter};
+
+/// The bits at the top of a routing hash that are the slot.
+const SLOT_BITS: u8 = 14;
+
+const _: () = assert!(Slot::COUNT == 1 << SLOT_BITS, "a slot has so many bits");
 
 /// A walk over all keys of a table, through a node port.
 ///
@@ -31,6 +39,7 @@ pub struct Scan {
     /// Where the next page begins; nothing after the last one.
     cursor: Option<Vec<u8>>,
     pattern: Option<Vec<u8>>,
+    slots: Range<u16>,
     count: u32,
     keys: IntoIter<Vec<u8>>,
 }
@@ -41,6 +50,7 @@ impl Scan {
             table,
             cursor: Some(b"0".to_vec()),
             pattern: None,
+            slots: 0..Slot::COUNT,
             count: 512,
             keys: Vec::new().into_iter(),
         }
@@ -70,6 +80,23 @@ impl Scan {
         self
     }
 
+    /// Only keys of these slots: several walks over parts of the table can be made at once.
+    ///
+    /// The work is that of the part alone if it begins and ends where partitions do, as halves of halves of all slots do.
+    ///
+    /// ```no_run
+    /// # fn example(table: brickyard_client::Table) {
+    /// let quarters = (0..4).map(|at| table.scan().slots(at * 4096..(at + 1) * 4096));
+    /// # }
+    /// ```
+    pub fn slots(mut self, slots: Range<u16>) -> Self {
+        let end = slots.end.min(Slot::COUNT);
+        self.cursor = (slots.start < end).then(|| begin_of(slots.start));
+        self.slots = slots.start..end;
+        self.keys = Vec::new().into_iter();
+        self
+    }
+
     /// The next key; nothing after the last.
     ///
     /// # Errors
@@ -86,17 +113,111 @@ impl Scan {
             if let Some(key) = self.keys.next() {
                 return Ok(Some(key));
             }
-            let Some(cursor) = &self.cursor else {
-                return Ok(None);
-            };
-            let count = self.count.max(1).to_string();
-            let mut words: Vec<&[u8]> = vec![b"SCAN", cursor, b"COUNT", count.as_bytes()];
-            if let Some(pattern) = &self.pattern {
-                words.extend([b"MATCH", pattern.as_slice()]);
+            match self.next_page().await? {
+                Some(keys) => self.keys = keys.into_iter(),
+                None => return Ok(None),
             }
-            let (cursor, keys) = convert::page(self.table.command(&words).await?)?;
-            self.cursor = (cursor != b"0").then_some(cursor);
-            self.keys = keys.into_iter();
         }
+    }
+
+    /// What is left of this page, or the next one, which may be empty; nothing after the last.
+    ///
+    /// # Errors
+    /// As any read; the same page is asked for again by the next call.
+    ///
+    /// ```no_run
+    /// # async fn example(table: brickyard_client::Table) -> Result<(), brickyard_client::Error> {
+    /// let mut scan = table.scan();
+    /// while let Some(keys) = scan.next_page().await? {
+    ///     println!("{} keys", keys.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn next_page(&mut self) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        if self.keys.len() > 0 {
+            return Ok(Some(self.keys.by_ref().collect()));
+        }
+        let Some(cursor) = &self.cursor else {
+            return Ok(None);
+        };
+        let count = self.count.max(1).to_string();
+        let mut words: Vec<&[u8]> = vec![b"SCAN", cursor, b"COUNT", count.as_bytes()];
+        if let Some(pattern) = &self.pattern {
+            words.extend([b"MATCH", pattern.as_slice()]);
+        }
+        let (cursor, mut keys) = convert::page(self.table.command(&words).await?)?;
+        if self.slots != (0..Slot::COUNT) {
+            // A partition may begin before the part or end behind it.
+            keys.retain(|key| self.slots.contains(&slot(key).0));
+        }
+        self.cursor = (cursor != b"0" && !has_passed(&cursor, self.slots.end)).then_some(cursor);
+        Ok(Some(keys))
+    }
+}
+
+/// The cursor of a walk that has returned every key before this slot, and none of it.
+fn begin_of(slot: u16) -> Vec<u8> {
+    // The shortest prefix that begins there: one that is longer than a partition's would begin that partition anew.
+    let zeros = slot.trailing_zeros().min(u32::from(SLOT_BITS)) as u8;
+    let prefix = Prefix::of(first_hash(slot), SLOT_BITS - zeros);
+    Cursor::at(prefix).encode().to_string().into_bytes()
+}
+
+/// Whether a cursor says that every key before this slot was returned.
+fn has_passed(cursor: &[u8], end: u16) -> bool {
+    let number = std::str::from_utf8(cursor)
+        .ok()
+        .and_then(|it| it.parse().ok());
+    // A server of another kind has cursors of its own: they go on to its end.
+    let Some(number) = number.filter(|_| end < Slot::COUNT) else {
+        return false;
+    };
+    let last = RoutingHash(first_hash(end).0 - 1);
+    Cursor::decode(number).has_passed(last, u64::MAX)
+}
+
+/// The lowest routing hash of a slot.
+const fn first_hash(slot: u16) -> RoutingHash {
+    RoutingHash((slot as u64) << (64 - SLOT_BITS))
+}
+
+#[cfg(test)]
+mod scan_test {
+    use super::*;
+
+    fn number(cursor: &[u8]) -> u64 {
+        std::str::from_utf8(cursor)
+            .expect("digits")
+            .parse()
+            .expect("a number")
+    }
+
+    #[test]
+    fn a_walk_over_a_part_begins_with_it_and_ends_with_it() {
+        assert_eq!(begin_of(0), b"0");
+        for begin in [1, 2, 3, 64, 4096, 8192, 12_288, 16_383] {
+            let cursor = begin_of(begin);
+            assert_ne!(number(&cursor), 0, "{begin}");
+            assert!(has_passed(&cursor, begin), "{begin}: all before it");
+            assert!(!has_passed(&cursor, begin + 1), "{begin}: nothing of it");
+        }
+        let within = Cursor::within(Prefix::of(first_hash(4095), 14), u64::MAX);
+        let within = within.encode().to_string().into_bytes();
+        assert!(
+            has_passed(&within, 4095),
+            "it is in the last slot of the part"
+        );
+        assert!(!has_passed(&within, 4096), "that is not over");
+        assert!(
+            !has_passed(&within, Slot::COUNT),
+            "the server says when all is over"
+        );
+    }
+
+    #[test]
+    fn a_cursor_of_another_kind_of_server_ends_no_walk() {
+        assert!(!has_passed(b"no number", 1));
+        assert!(!has_passed(b"18446744073709551615", 8192));
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Setting {
     /// Whose connections these are.
     pub(crate) owner: Weak<dyn MapWatcher>,
     pub(crate) ids: Ids,
+    /// Hosts whose replicas answer reads before others do.
+    pub(crate) near: Vec<String>,
 }
 
 /// What a connection is for.

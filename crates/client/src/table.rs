@@ -1,11 +1,14 @@
 //! A table as a program sees it: keys, values, and a future for each call.
 //!
-//! In:  keys and values. Out: [`Pending`] results. `keyed` has the calls on one key, `many` those on several.
+//! In:  keys and values. Out: [`Pending`] results. `keyed` has the calls on one key, `many` those on several, `fields` those on a hash.
 //!
 //! Not here: where a call goes (`router`), when it is sent again (`retry`).
 
+mod fields;
 mod keyed;
 mod many;
+
+pub use fields::Hash;
 
 use crate::{
     Error, Pipeline, Scan,
@@ -136,6 +139,22 @@ impl Table {
             place: Place::Node,
         };
         self.call(shape, b"", &["DBSIZE"], convert::count)
+    }
+
+    /// Where the table is, as far as this client knows now: for each run of slots with the same replicas its first slot, the one
+    /// behind its last, and their addresses, the primary's first; none where nobody is known yet. For placing work near its keys.
+    ///
+    /// ```no_run
+    /// # async fn example(table: brickyard_client::Table) -> Result<(), brickyard_client::Error> {
+    /// for (begin, end, replicas) in table.holders() {
+    ///     println!("slots {begin} to {end}: {replicas:?}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn holders(&self) -> Vec<(u16, u16, Vec<String>)> {
+        self.router.holders()
     }
 
     /// Starts a call that reads `key`.

@@ -8,6 +8,7 @@
 use crate::{binary::installed, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 /// What Redis's programs have to be: replies, errors and outputs are compared with those of this one.
 pub const REDIS_VERSION: &str = "7.0";
@@ -84,6 +85,51 @@ pub fn python() -> Option<Command> {
     // Neither the user's own packages nor PYTHONPATH.
     python.arg("-I");
     Some(python)
+}
+
+/// Where our own library for Python is.
+#[must_use]
+pub fn python_sources() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    root.unwrap_or(Path::new("")).join("clients/python")
+}
+
+/// The same Python, if it has our own library as its sources are now; otherwise says that its test is skipped.
+#[must_use]
+pub fn python_library() -> Option<Command> {
+    let folder = Language::Python.fetched()?;
+    let sources = python_sources();
+    let crates = sources.ancestors().nth(2)?.join("crates");
+    let native = ["client", "routing", "tcp", "tls", "types", "wire"];
+    let folders = [sources.join("src"), sources.join("python")].into_iter();
+    let changed = folders
+        .chain(native.map(|it| crates.join(it).join("src")))
+        .filter_map(|it| last_change(&it))
+        .max();
+    let built = std::fs::metadata(folder.join("library")).and_then(|it| it.modified());
+    let why = match built.ok() {
+        Some(built) if Some(built) >= changed => return python(),
+        Some(_) => "built from older sources",
+        None => "not built",
+    };
+    skip::announce("the Python library", &format!("{why}; run .ci/clients"));
+    None
+}
+
+/// When a file of a folder, or of those in it, was changed last.
+fn last_change(folder: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let changes = entries.filter_map(|entry| {
+        let kind = entry.file_type().ok()?;
+        if kind.is_dir() {
+            // What Python writes there by itself is no source.
+            let is_source = entry.file_name() != "__pycache__";
+            is_source.then(|| last_change(&entry.path())).flatten()
+        } else {
+            entry.metadata().ok()?.modified().ok()
+        }
+    });
+    changes.max()
 }
 
 /// A runtime of the machine, for a client that was fetched.

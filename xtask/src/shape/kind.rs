@@ -32,6 +32,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("import", Kind::Commands),
     ("cli", Kind::Commands),
     ("client", Kind::Client),
+    ("python", Kind::Client),
     ("sim", Kind::Simulator),
     ("model", Kind::Model),
     // Deliberate bugs, and what hunts for them.

@@ -1,6 +1,6 @@
 //! A Rust file, as the rules look at it: taken apart, with its crate.
 
-use crate::rust_source::Source;
+use crate::{arrows, rust_source::Source};
 
 /// A Rust file of the tree, taken apart.
 pub(super) struct RustFile<'a> {
@@ -12,7 +12,7 @@ pub(super) struct RustFile<'a> {
 impl RustFile<'_> {
     /// The crate's folder, such as `crates/wire` or `xtask`.
     pub(super) fn package(&self) -> &str {
-        let is_room = self.path.starts_with("crates/");
+        let is_room = arrows::HALLS.iter().any(|hall| self.path.starts_with(hall));
         let mut slashes = self.path.match_indices('/').map(|(at, _)| at);
         let end = if is_room {
             slashes.nth(1)

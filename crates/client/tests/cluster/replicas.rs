@@ -39,6 +39,41 @@ async fn each_keys_reads_go_to_one_replica_and_writes_to_the_primary() {
 }
 
 #[tokio::test]
+async fn the_nearest_replica_answers_reads_until_it_is_down() {
+    let mut cluster = Cluster::of(3, true).await;
+    cluster.move_all_to(&[0, 1, 2]);
+    let near = |hosts: Vec<String>| Options {
+        reads: ReadPolicy::Nearest {
+            hosts,
+            lard: Lard::default(),
+        },
+        ..cluster.hasty_options()
+    };
+    let beside_the_last = near(vec![cluster.bricks[2].address.clone()]);
+    let table = cluster.table(beside_the_last).await;
+    let elsewhere = cluster.table(near(vec!["10.0.0.1".to_owned()])).await;
+    for number in 0..20 {
+        table.set(key_of(0, 1, number), "v").await.unwrap();
+        table.get(key_of(0, 1, number)).await.unwrap();
+    }
+    assert_eq!(cluster.asked("SET"), [20, 0, 0]);
+    assert_eq!(cluster.asked("GET"), [0, 0, 20]);
+    for number in 0..60 {
+        elsewhere.get(key_of(0, 1, number)).await.unwrap();
+    }
+    let reads = cluster.asked("GET");
+    assert!(
+        reads.iter().all(|count| *count > 0),
+        "where none is near all answer: {reads:?}"
+    );
+    cluster.bricks[2].stop().await;
+    for number in 0..20 {
+        let read = table.get(key_of(0, 1, number)).await;
+        assert_eq!(read.unwrap().as_deref(), Some(&b"v"[..]));
+    }
+}
+
+#[tokio::test]
 async fn with_primary_reads_backups_are_left_alone() {
     let cluster = Cluster::of(3, true).await;
     cluster.move_all_to(&[0, 1, 2]);

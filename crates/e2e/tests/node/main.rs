@@ -14,6 +14,7 @@ mod damage;
 mod differential;
 mod disk_full;
 mod hashes;
+mod library;
 mod limits;
 mod operations;
 mod overload;
