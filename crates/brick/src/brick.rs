@@ -126,6 +126,10 @@ impl Brick {
         let mut core = Core {
             id,
             users: shared.users.with_accounts(catalog.accounts()),
+            workshop: Workshop {
+                functions: shared.scripts.functions(catalog.libraries()),
+                ..Workshop::default()
+            },
             shared,
             now: Instant(0),
             unix: UnixMillis(0),
@@ -136,7 +140,6 @@ impl Brick {
             requests: Requests::new(Random::new(seed ^ COORDINATOR).next()),
             outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),
-            workshop: Workshop::default(),
             random: Random::new(seed),
             replicas,
             moves: Moves::new(recovery_bandwidth),

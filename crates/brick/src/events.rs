@@ -154,6 +154,8 @@ impl Brick {
     /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
     fn on_catalog(&mut self, catalog: Arc<Catalog>) {
         self.change_users(&catalog);
+        // The same of functions.
+        self.core.workshop.functions = self.core.shared.scripts.functions(catalog.libraries());
         self.core.tables.wait_for(catalog);
         self.core.moves.pending_splits.look_ahead(&self.core.tables);
         self.adopt_waiting();

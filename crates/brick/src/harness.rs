@@ -44,7 +44,7 @@ pub(crate) struct Node {
     pub(crate) audited: Vec<AuditRecord>,
     /// Lines for the log.
     pub(crate) reports: Vec<String>,
-    catalog: Catalog,
+    pub(crate) catalog: Catalog,
     users: Vec<User>,
 }
 

@@ -12,6 +12,7 @@
 //! | 2 | limits of users: their rules, and format 3 of the catalog |
 //! | 3 | hashes: records of bricks, which no change is about; a brick writes none while a node is heard that has not this level |
 //! | 4 | transactions over several partitions: intents in records of bricks, and messages about them; none begins while a node is heard that has not this level |
+//! | 5 | libraries of functions: their changes, and format 4 of the catalog |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
@@ -38,8 +39,11 @@ impl Level {
     /// Transactions over several partitions.
     pub const TRANSACTIONS: Self = Self(4);
 
+    /// Libraries of functions.
+    pub const FUNCTIONS: Self = Self(5);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::TRANSACTIONS;
+    pub const NEWEST: Self = Self::FUNCTIONS;
 }
 
 impl Default for Level {
@@ -68,6 +72,9 @@ impl Change {
                 } else {
                     Level::FIRST
                 }
+            }
+            Self::AddLibraries { .. } | Self::DropLibrary { .. } | Self::FlushLibraries => {
+                Level::FUNCTIONS
             }
             _ => Level::FIRST,
         }

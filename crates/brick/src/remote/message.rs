@@ -10,7 +10,7 @@ use crate::distributed::part::Part;
 use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
-use crate::scripts::{Permit, Restriction, ScriptCall, ScriptText};
+use crate::scripts::{CalledFunction, Permit, Restriction, ScriptCall, ScriptText};
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
 use brickyard_command::table::{flag, lookup_full};
@@ -132,6 +132,13 @@ enum SentStep<'a> {
     Later,
     Command(#[serde(borrow)] Words<'a>),
     Script(#[serde(borrow)] SentScript<'a>),
+    /// A node that knows no functions takes it for no message.
+    Function {
+        #[serde(borrow)]
+        script: SentScript<'a>,
+        name: &'a str,
+        allow_oom: bool,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -214,6 +221,7 @@ impl<'a> SentScript<'a> {
         });
         (key_count <= self.words.0.len()).then(|| ScriptCall {
             text: Arc::new(ScriptText::new(self.text.0)),
+            function: None,
             words: self.words.0.iter().map(|word| word.0).collect(),
             key_count,
             is_read_only: self.is_read_only,
@@ -231,7 +239,17 @@ impl<'a> SentStep<'a> {
         match step {
             Step::Later => Self::Later,
             Step::Command(spec, args) => Self::Command(Words::of(spec, args)),
-            Step::Script(call) => Self::Script(SentScript::of(call)),
+            Step::Script(call) => {
+                let script = SentScript::of(call);
+                match &call.function {
+                    None => Self::Script(script),
+                    Some(function) => Self::Function {
+                        script,
+                        name: &function.name,
+                        allow_oom: function.allow_oom,
+                    },
+                }
+            }
         }
     }
 
@@ -243,6 +261,18 @@ impl<'a> SentStep<'a> {
                 Step::Command(spec, args)
             }
             Self::Script(script) => Step::Script(Box::new(script.call()?)),
+            Self::Function {
+                script,
+                name,
+                allow_oom,
+            } => {
+                let mut call = script.call()?;
+                call.function = Some(CalledFunction {
+                    name: (*name).into(),
+                    allow_oom: *allow_oom,
+                });
+                Step::Script(Box::new(call))
+            }
         })
     }
 }
@@ -402,7 +432,8 @@ impl<'a> SentWork<'a> {
                 route,
             } => {
                 // The reply of a step is an element of an array, or the only one there is.
-                let has_its_form = !is_bare || matches!(steps[..], [SentStep::Script(_)]);
+                let has_its_form = !is_bare
+                    || matches!(steps[..], [SentStep::Script(_) | SentStep::Function { .. }]);
                 let steps: Option<Vec<Step>> = steps.iter().map(SentStep::step).collect();
                 let transaction = Transaction {
                     steps: steps?,

@@ -52,6 +52,10 @@ pub(crate) const fn is_audited(spec: &Spec) -> bool {
             | Id::Shutdown
             | Id::AclSetuser
             | Id::AclDeluser
+            | Id::FunctionDelete
+            | Id::FunctionFlush
+            | Id::FunctionLoad
+            | Id::FunctionRestore
     )
 }
 

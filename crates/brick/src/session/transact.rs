@@ -81,7 +81,7 @@ pub(crate) fn enqueue(
     let connection = &mut clients[id];
     check_slots(core, connection, spec, args)?;
     let (spec, owned) = match is_script(spec.id) {
-        true => with_text(&core.shared.scripts, spec, args)?,
+        true => with_text(core.known_scripts(), spec, args)?,
         false => (spec, args.to_owned()),
     };
     let queue = connection.session.multi.queue.as_mut();
@@ -311,9 +311,8 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
     }
     let user = session.user.as_deref().ok_or(NO_AUTH)?;
     let rights = session.granted.rights;
-    let scripts = &core.shared.scripts;
-    let script =
-        |spec, args: &OwnedArgs| ScriptCall::of(scripts, spec, args.as_args(), user, rights);
+    let known = core.known_scripts();
+    let script = |spec, args: &OwnedArgs| ScriptCall::of(known, spec, args.as_args(), user, rights);
     let (steps, later) = split(queue.commands, script)?;
     assert_eq!(steps.len(), later.len(), "each command has one place");
     let transaction = Transaction {

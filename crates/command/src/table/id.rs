@@ -387,6 +387,30 @@ pub enum CommandId {
     Evalsha,
     /// `EVALSHA_RO`
     EvalshaRo,
+    /// `FCALL`
+    Fcall,
+    /// `FCALL_RO`
+    FcallRo,
+    /// `FUNCTION`
+    Function,
+    /// `FUNCTION DELETE`
+    FunctionDelete,
+    /// `FUNCTION DUMP`
+    FunctionDump,
+    /// `FUNCTION FLUSH`
+    FunctionFlush,
+    /// `FUNCTION HELP`
+    FunctionHelp,
+    /// `FUNCTION KILL`
+    FunctionKill,
+    /// `FUNCTION LIST`
+    FunctionList,
+    /// `FUNCTION LOAD`
+    FunctionLoad,
+    /// `FUNCTION RESTORE`
+    FunctionRestore,
+    /// `FUNCTION STATS`
+    FunctionStats,
     /// `SCRIPT`
     Script,
     /// `SCRIPT EXISTS`

@@ -13,6 +13,7 @@ mod crash;
 mod damage;
 mod differential;
 mod disk_full;
+mod functions;
 mod hashes;
 mod limits;
 mod operations;
