@@ -64,6 +64,8 @@ pub(crate) struct Workshop {
     pub(crate) scripts: BrickScripts,
     /// As the newest catalog has them.
     pub(crate) functions: Arc<Functions>,
+    /// What the present run has for clients that watch, if there are any.
+    pub(crate) shown: Option<Vec<u8>>,
 }
 
 /// A brick's components, borrowed apart for work that is no request.

@@ -325,7 +325,20 @@ impl Brick {
                 Forward::Published(published) => {
                     self.clients.deliver(&published, &self.core.shared.settings);
                 }
+                Forward::Shown(lines) => {
+                    self.clients
+                        .deliver_lines(&lines, &self.core.shared.settings);
+                }
+                Forward::Unpaused => self.end_pause(),
             }
+        }
+    }
+
+    /// Commands that wait by `CLIENT PAUSE` go on, if none has to any more.
+    fn end_pause(&mut self) {
+        let is_paused = self.core.shared.pause.at(self.core.now).is_some();
+        if self.clients.has_held() && !is_paused {
+            self.clients.release_held();
         }
     }
 
@@ -334,6 +347,7 @@ impl Brick {
             // What it waited for may have come about without the log: a batch of tables without one is never appended.
             self.adopt_waiting();
         }
+        self.end_pause();
         self.upkeep.on_tick(&mut self.core);
         Coordinator::new(&mut self.core).tick();
         self.see_to_transactions();

@@ -10,6 +10,7 @@ use crate::channels::Published;
 use crate::request::{Request, Token};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::BrickId;
+use std::sync::Arc;
 
 /// What an answer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,10 @@ pub enum Forward {
     Resume(u64),
     /// A message to a channel that clients of the brick subscribe to.
     Published(Published),
+    /// What clients have asked for, as lines for clients of the brick that watch.
+    Shown(Arc<[u8]>),
+    /// No command waits by `CLIENT PAUSE` any more.
+    Unpaused,
 }
 
 impl Forward {
@@ -83,7 +88,8 @@ impl Forward {
         match self {
             Self::Request(request) => request.bytes(),
             Self::Returned(request) | Self::NoRoom(request, _) => request.bytes(),
-            Self::Resume(_) => size_of::<Self>(),
+            Self::Resume(_) | Self::Unpaused => size_of::<Self>(),
+            Self::Shown(lines) => lines.len(),
             Self::Reply(reply) => reply.bytes.len(),
             Self::Published(published) => published.bytes(),
         }

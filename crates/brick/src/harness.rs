@@ -6,6 +6,8 @@ use crate::append::{Append, BatchId};
 use crate::channels::NodeChannels;
 use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
+use crate::monitor::NodeMonitors;
+use crate::pause::NodePause;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
 use crate::session::audit::AuditRecord;
@@ -143,6 +145,8 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         scripts: NodeScripts::new(bricks as usize),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        pause: NodePause::default(),
+        monitors: NodeMonitors::new(bricks as usize),
         lowest_level: Arc::default(),
     })
 }

@@ -170,6 +170,10 @@ impl Brick {
                 return save::save(core, clients, id, spec, args);
             }
             Id::Role => clients.reply(id, memory::role),
+            Id::Monitor => {
+                clients.reply(id, |reply| reply.ok());
+                clients.monitor(core, id, true);
+            }
             _ if spec.id == Id::Info || spec.name.starts_with("memory") => {
                 publish(core);
                 let info = info::Info {

@@ -3,6 +3,8 @@
 use crate::acl_log::NodeAclLog;
 use crate::channels::NodeChannels;
 use crate::lowest_level::LowestLevel;
+use crate::monitor::NodeMonitors;
+use crate::pause::NodePause;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
 use crate::settings::Settings;
@@ -141,6 +143,10 @@ pub struct Shared {
     pub acl_log: NodeAclLog,
     /// What clients of all bricks subscribe to.
     pub channels: NodeChannels,
+    /// Whether its clients' commands wait.
+    pub pause: NodePause,
+    /// Who watches what its clients ask for.
+    pub monitors: NodeMonitors,
     /// What all nodes of the cluster know.
     pub lowest_level: Arc<LowestLevel>,
 }

@@ -12,6 +12,8 @@ use crate::shape::Harm;
 use crate::what::What;
 use brickyard_brick::acl_log::NodeAclLog;
 use brickyard_brick::channels::NodeChannels;
+use brickyard_brick::monitor::NodeMonitors;
+use brickyard_brick::pause::NodePause;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
@@ -453,6 +455,8 @@ fn shared(
         scripts: NodeScripts::new(shape.bricks as usize),
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
+        pause: NodePause::default(),
+        monitors: NodeMonitors::new(shape.bricks as usize),
         lowest_level: Arc::default(),
     }
 }

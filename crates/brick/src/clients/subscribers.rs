@@ -20,7 +20,7 @@ use brickyard_wire::{Protocol, Reply};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that a client that subscribes may leave unread, as in Redis.
-const UNREAD_MAX: usize = 32 << 20;
+pub(super) const UNREAD_MAX: usize = 32 << 20;
 
 /// The brick's clients by what they subscribe to.
 #[derive(Debug, Default)]

@@ -47,6 +47,9 @@ pub(crate) const fn is_audited(spec: &Spec) -> bool {
             | Id::ConfigSet
             | Id::ConfigResetstat
             | Id::ClientKill
+            | Id::ClientPause
+            | Id::ClientUnpause
+            | Id::Monitor
             | Id::Flushdb
             | Id::Flushall
             | Id::Shutdown

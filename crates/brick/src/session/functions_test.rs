@@ -50,6 +50,16 @@ fn function_runs_in_a_transaction_as_it_is_then() {
         .replace("return n end", "return -n end");
     assert_eq!(node.call(other, &replaced), "$8 counters");
     assert_eq!(node.call(client, "EXEC"), "*2 :-1 $1 1");
+    let refused = node.call(client, "MULTI\nFUNCTION FLUSH\nMONITOR\nEXEC");
+    assert_eq!(
+        refused.matches("call it outside of MULTI").count(),
+        2,
+        "{refused}"
+    );
+    assert!(
+        refused.ends_with("-EXECABORT Transaction discarded because of previous errors."),
+        "{refused}"
+    );
     let unknown = node.call(client, "MULTI\nFCALL other 0\nEXEC");
     assert_eq!(
         unknown,
@@ -58,7 +68,10 @@ fn function_runs_in_a_transaction_as_it_is_then() {
     let gone = node.call(client, "MULTI\nFCALL count 2 {t}a {t}b 1");
     assert_eq!(gone, "+OK +QUEUED");
     node.call(other, "FUNCTION FLUSH");
-    assert_eq!(node.call(client, "EXEC"), "-ERR Function not found");
+    assert_eq!(
+        node.call(client, "EXEC"),
+        "-EXECABORT Transaction discarded because of: Function not found"
+    );
     assert_eq!(node.call(client, "GET {t}a"), "$1 1");
 }
 

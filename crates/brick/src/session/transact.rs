@@ -148,6 +148,10 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::AclSetuser
             | CommandId::AclDeluser
             | CommandId::AclGenpass
+            | CommandId::FunctionDelete
+            | CommandId::FunctionFlush
+            | CommandId::FunctionLoad
+            | CommandId::FunctionRestore
             | CommandId::TableUse
             | CommandId::TableCreate
             | CommandId::TableAlter
@@ -166,6 +170,7 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::ClientKill
             | CommandId::ClientList
             | CommandId::ClientReply
+            | CommandId::Monitor
             | CommandId::ClusterCountkeysinslot
             | CommandId::ClusterGetkeysinslot
     )

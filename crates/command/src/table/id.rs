@@ -2,7 +2,7 @@
 
 /// Which command a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
+#[repr(u16)]
 #[rustfmt::skip]
 pub enum CommandId {
     /// `APPEND`
@@ -139,12 +139,16 @@ pub enum CommandId {
     ClientNoEvict,
     /// `CLIENT NO-TOUCH`
     ClientNoTouch,
+    /// `CLIENT PAUSE`
+    ClientPause,
     /// `CLIENT REPLY`
     ClientReply,
     /// `CLIENT SETINFO`
     ClientSetinfo,
     /// `CLIENT SETNAME`
     ClientSetname,
+    /// `CLIENT UNPAUSE`
+    ClientUnpause,
     /// `ECHO`
     Echo,
     /// `HELLO`
@@ -237,6 +241,8 @@ pub enum CommandId {
     MemoryStats,
     /// `MEMORY USAGE`
     MemoryUsage,
+    /// `MONITOR`
+    Monitor,
     /// `ROLE`
     Role,
     /// `SAVE`

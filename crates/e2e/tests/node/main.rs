@@ -27,3 +27,4 @@ mod tables;
 mod tools;
 mod transactions;
 mod users;
+mod watching;
