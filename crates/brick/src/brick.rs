@@ -127,6 +127,10 @@ impl Brick {
         let mut core = Core {
             id,
             users: shared.users.with_accounts(catalog.accounts()),
+            workshop: Workshop {
+                functions: shared.scripts.functions(catalog.libraries()),
+                ..Workshop::default()
+            },
             shared,
             now: Instant(0),
             unix: UnixMillis(0),
@@ -137,7 +141,6 @@ impl Brick {
             requests: Requests::new(Random::new(seed ^ COORDINATOR).next()),
             outbox: Outbox::new(node, bricks),
             effects: VecDeque::new(),
-            workshop: Workshop::default(),
             random: Random::new(seed),
             replicas,
             moves: Moves::new(recovery_bandwidth),
@@ -203,7 +206,9 @@ impl Brick {
         let transaction = self.core.requests.distributed.next_deadline();
         // Answers wait for the next turn, and that for nothing.
         let answers = self.clients.trackers.has_work().then_some(self.core.now);
-        [silence, rest, clean, transaction, answers]
+        let pause = self.core.shared.pause.ends_at(self.core.now);
+        let pause = pause.filter(|_| self.clients.has_held());
+        [silence, rest, clean, transaction, answers, pause]
             .into_iter()
             .flatten()
             .chain([tick])

@@ -10,10 +10,11 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `subscribers` (who subscribes to channels), `trackers` (who keeps copies of keys), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
+//! The files: this one the lists, `subscribers` (who subscribes to channels), `trackers` (who keeps copies of keys), `monitors` (who watches what others ask for), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
 //! replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does (`batch`, `execute`).
 
 mod memory;
+mod monitors;
 mod reply;
 mod room;
 mod subscribers;
@@ -75,6 +76,10 @@ pub(crate) struct Clients {
     map_watchers: Vec<(ConnectionId, u64)>,
     subscribers: Subscribers,
     pub(crate) trackers: Trackers,
+    /// Told of what others ask for, with the client that asked.
+    monitors: Vec<(ConnectionId, u64)>,
+    /// Whose next command waits for the end of a pause, with the client.
+    held: Vec<(ConnectionId, u64)>,
     /// A batch is being executed.
     is_running: bool,
     buffer_bytes: BufferBytes,
@@ -183,7 +188,7 @@ impl Clients {
                 reenter_user(core, connection, now);
             }
             // Who subscribes to what it may not hear any more ends as well, as in Redis.
-            let may_stay = now.is_some_and(|now| connection.session.told.may_subscribe(&now.acl));
+            let may_stay = now.is_some_and(|now| connection.session.told.may_hear(now));
             if !may_stay {
                 ended.push((connection.id, connection.blocked));
             }
@@ -319,6 +324,32 @@ impl Clients {
             // The decoder may be inside a request behind this one, which will be parsed anew.
             connection.input.parse_anew();
             self.resume(id);
+        }
+    }
+
+    /// The next command waits for the end of a pause, in its connection's input.
+    pub(crate) fn hold(&mut self, id: ConnectionId) {
+        let connection = &mut self[id];
+        assert_eq!(connection.blocked, None, "{id:?} executes, and waits");
+        connection.blocked = Some(Blocked::Pause);
+        connection.input.parse_anew();
+        let held = (id, connection.client);
+        self.held.push(held);
+    }
+
+    /// Whether a command waits for the end of a pause.
+    pub(crate) fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The pause is over.
+    pub(crate) fn release_held(&mut self) {
+        for (id, client) in std::mem::take(&mut self.held) {
+            let connection = self.get_mut(id).filter(|it| it.client == client);
+            if let Some(connection) = connection {
+                connection.blocked.take_if(|it| *it == Blocked::Pause);
+                self.resume(id);
+            }
         }
     }
 
@@ -511,6 +542,9 @@ impl Clients {
         let tracking = closed.session.told.tracking.take();
         self.leave_trackers((id, closed.client), tracking);
         core.shared.directory.remove(closed.client);
+        if closed.session.told.requests {
+            self.forget_monitor(core, (id, closed.client));
+        }
         assert!(closed.end.is_closing, "{id:?} is closed and was not to be");
         let marks = closed.marks;
         self.uncount(id);

@@ -33,6 +33,8 @@ pub(crate) enum Blocked {
     Drain,
     /// Until the control thread has answered this request.
     Control(u64),
+    /// `CLIENT PAUSE`: its next command, which is in its input, waits for the pause's end.
+    Pause,
     /// `WAIT`: until then, or enough replicas have its writes.
     Wait {
         until: Option<Instant>,

@@ -19,7 +19,7 @@ use crate::replica::{Replicas, Replication};
 use crate::request::{Origin, Token};
 use crate::requests::Requests;
 use crate::resize::Shrunk;
-use crate::scripts::BrickScripts;
+use crate::scripts::{BrickScripts, Functions, Known};
 use crate::segments::Segments;
 use crate::shared::Shared;
 use crate::staging::Staging;
@@ -65,6 +65,10 @@ pub(crate) struct Workshop {
     pub(crate) staging: Staging,
     pub(crate) notices: Notices,
     pub(crate) scripts: BrickScripts,
+    /// As the newest catalog has them.
+    pub(crate) functions: Arc<Functions>,
+    /// What the present run has for clients that watch, if there are any.
+    pub(crate) shown: Option<Vec<u8>>,
 }
 
 /// A brick's components, borrowed apart for work that is no request.
@@ -172,6 +176,14 @@ impl Core {
         Origin {
             member: self.member(),
             token,
+        }
+    }
+
+    /// Scripts and functions that can be called.
+    pub(crate) fn known_scripts(&self) -> Known<'_> {
+        Known {
+            scripts: &self.shared.scripts,
+            functions: &self.workshop.functions,
         }
     }
 

@@ -154,6 +154,8 @@ impl Brick {
     /// A newer catalog: adopted at once, or when the records of the views before it are in the log.
     fn on_catalog(&mut self, catalog: Arc<Catalog>) {
         self.change_users(&catalog);
+        // The same of functions.
+        self.core.workshop.functions = self.core.shared.scripts.functions(catalog.libraries());
         self.core.tables.wait_for(catalog);
         self.core.moves.pending_splits.look_ahead(&self.core.tables);
         self.adopt_waiting();
@@ -333,7 +335,20 @@ impl Brick {
                     let client = (connection, client);
                     self.clients.deliver_redirected(client, key.as_deref());
                 }
+                Forward::Shown(lines) => {
+                    self.clients
+                        .deliver_lines(&lines, &self.core.shared.settings);
+                }
+                Forward::Unpaused => self.end_pause(),
             }
+        }
+    }
+
+    /// Commands that wait by `CLIENT PAUSE` go on, if none has to any more.
+    fn end_pause(&mut self) {
+        let is_paused = self.core.shared.pause.at(self.core.now).is_some();
+        if self.clients.has_held() && !is_paused {
+            self.clients.release_held();
         }
     }
 
@@ -342,6 +357,7 @@ impl Brick {
             // What it waited for may have come about without the log: a batch of tables without one is never appended.
             self.adopt_waiting();
         }
+        self.end_pause();
         self.upkeep.on_tick(&mut self.core);
         Coordinator::new(&mut self.core).tick();
         self.see_to_transactions();

@@ -11,8 +11,11 @@ use crate::check::check;
 use crate::clients::{Last, note_reads, take_own, track, wants_reply};
 use crate::connection::ReplyMode;
 use crate::coordinate::Coordinator;
+use crate::forward::Forward;
 use crate::keyed::{self, Asked, Left, asked};
+use crate::monitor::{is_shown, write_line};
 use crate::output::CommitDependency;
+use crate::pause::Pause;
 use crate::quota::is_limit;
 use crate::refusal::error_line;
 use crate::request::Attempt;
@@ -20,7 +23,9 @@ use crate::scripts::is_script;
 use crate::session::transact::{enqueue, is_queueable};
 use crate::slowlog::SlowCommand;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec, keys, table::flag};
+use brickyard_routing::Member;
 use brickyard_wire::Reply;
+use std::sync::Arc;
 
 /// Whether this is a line of a request that a browser makes. A page of anywhere can make its reader's
 /// browser send one to a server on the reader's machine that asks for no password, with commands for a
@@ -60,6 +65,8 @@ impl Brick {
 
     fn execute_batch(&mut self, is_single: bool) {
         let batch = std::mem::take(&mut self.batch);
+        let pause = self.core.shared.pause.at(self.core.now);
+        self.core.workshop.shown = self.core.shared.monitors.are_there().then(Vec::new);
         let mut last = None;
         for parsed in batch.iter() {
             let id = parsed.connection;
@@ -73,7 +80,10 @@ impl Brick {
                 .is_some_and(|it| it.input.executed() == parsed.start && it.may_execute());
             let is_turn_over = self.scripts_have_had_their_turn();
             if is_next && !is_turn_over && self.core.log.building_len() < BATCH_BYTES_MAX {
-                self.execute_parsed(parsed, &batch, is_single);
+                match pause.filter(|pause| self.is_held(*pause, parsed, &batch)) {
+                    Some(_) => self.clients.hold(id),
+                    None => self.execute_parsed(parsed, &batch, is_single),
+                }
             } else {
                 self.clients.stop(id);
             }
@@ -83,6 +93,34 @@ impl Brick {
         }
         assert!(self.batch.is_empty(), "a batch is made while one runs");
         self.batch = batch;
+        self.show();
+    }
+
+    /// Whether a request waits for the end of a pause.
+    fn is_held(&self, pause: Pause, parsed: &Parsed, batch: &Batch) -> bool {
+        let connection = &self.clients[parsed.connection];
+        let is_request = matches!(parsed.found, Found::Request { .. });
+        let args = batch.args(parsed, connection.input.bytes());
+        is_request && pause.holds(args, connection.session.multi.queue.as_ref())
+    }
+
+    /// What the run's clients have asked for goes to those who watch.
+    fn show(&mut self) {
+        let shown = self.core.workshop.shown.take();
+        let Some(lines) = shown.filter(|lines| !lines.is_empty()) else {
+            return;
+        };
+        let (own, lines) = (self.core.member(), Arc::<[u8]>::from(lines));
+        let shared = Arc::clone(&self.core.shared);
+        for brick in shared.monitors.bricks() {
+            if brick == own.brick {
+                self.clients.deliver_lines(&lines, &shared.settings);
+            } else {
+                let to = Member { brick, ..own };
+                let message = Forward::Shown(Arc::clone(&lines));
+                self.core.outbox.push(to, message);
+            }
+        }
     }
 
     /// Whether scripts have taken so much of the turn that what is left of it belongs to other bricks.
@@ -171,6 +209,11 @@ impl Brick {
             Ok(spec) => {
                 self.meter.note(spec.id);
                 ends_caching &= spec.id != CommandId::ClientCaching;
+                if let Some(lines) = &mut self.core.workshop.shown
+                    && is_shown(spec)
+                {
+                    write_line(lines, self.core.unix, &self.clients[id], spec, args);
+                }
                 let is_keyed =
                     spec.key_first > 0 && spec.id != CommandId::Watch && !spec.has(flag::PUBSUB);
                 if self.clients[id].session.multi.queue.is_some() && is_queueable(spec.id) {

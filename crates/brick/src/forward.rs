@@ -12,6 +12,7 @@ use crate::request::{Request, Token};
 use crate::tracking::Notice;
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::BrickId;
+use std::sync::Arc;
 
 /// What an answer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,10 @@ pub enum Forward {
         /// Of which key.
         key: Option<Vec<u8>>,
     },
+    /// What clients have asked for, as lines for clients of the brick that watch.
+    Shown(Arc<[u8]>),
+    /// No command waits by `CLIENT PAUSE` any more.
+    Unpaused,
 }
 
 impl Forward {
@@ -96,7 +101,8 @@ impl Forward {
         match self {
             Self::Request(request) => request.bytes(),
             Self::Returned(request) | Self::NoRoom(request, _) => request.bytes(),
-            Self::Resume(_) => size_of::<Self>(),
+            Self::Resume(_) | Self::Unpaused => size_of::<Self>(),
+            Self::Shown(lines) => lines.len(),
             Self::Reply(reply) => reply.bytes.len(),
             Self::Published(published) => published.bytes(),
             Self::Notice(notice) => notice.bytes(),

@@ -7,6 +7,8 @@ use crate::channels::NodeChannels;
 use crate::directory::NodeClients;
 use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
+use crate::monitor::NodeMonitors;
+use crate::pause::NodePause;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
 use crate::session::audit::AuditRecord;
@@ -45,7 +47,7 @@ pub(crate) struct Node {
     pub(crate) audited: Vec<AuditRecord>,
     /// Lines for the log.
     pub(crate) reports: Vec<String>,
-    catalog: Catalog,
+    pub(crate) catalog: Catalog,
     users: Vec<User>,
 }
 
@@ -145,6 +147,8 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
         directory: NodeClients::default(),
+        pause: NodePause::default(),
+        monitors: NodeMonitors::new(bricks as usize),
         lowest_level: Arc::default(),
     })
 }

@@ -1,4 +1,4 @@
-//! Scripts: their texts, which all bricks of the node know, and the one Lua of a brick.
+//! Scripts: their texts, which all bricks of the node know; the functions that the cluster keeps; and the one Lua of a brick.
 //!
 //! In:  texts that clients send, and their names. Out: scripts that are called ([`ScriptCall`]); an engine for them, within what
 //!      scripts may take in one turn.
@@ -13,9 +13,13 @@
 //! Not here: what a script does (`brickyard-script`), how its commands reach a partition (`keyed/script`).
 
 mod call;
+mod functions;
 mod texts;
 
-pub(crate) use call::{Permit, Restriction, ScriptCall, is_script, sha_text, with_text};
+pub(crate) use call::{
+    Known, Permit, Restriction, ScriptCall, is_function, is_script, sha_text, with_text,
+};
+pub(crate) use functions::{CalledFunction, Functions, flags_of};
 pub use texts::NodeScripts;
 pub(crate) use texts::ScriptText;
 

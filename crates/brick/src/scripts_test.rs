@@ -386,6 +386,7 @@ fn what_scripts_take_is_counted_for_one_turn() {
         sha: &sha1_hex(body),
         keys: &[],
         args: &[],
+        function: None,
     };
     assert!(matches!(
         engine.run(&script, &mut Nobody),

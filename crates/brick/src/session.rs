@@ -7,7 +7,7 @@
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `tracking` (CLIENT TRACKING), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
-//! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, SCRIPT), `transact`
+//! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, FCALL, SCRIPT), `functions` (FUNCTION), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
@@ -22,6 +22,7 @@ mod config;
 mod describe;
 mod digest;
 pub(crate) mod export;
+mod functions;
 mod info;
 mod inspect;
 mod listing;
@@ -152,8 +153,11 @@ impl Brick {
             Id::Multi | Id::Exec | Id::Discard | Id::Watch | Id::Unwatch => {
                 return transact::transact(core, clients, id, spec, args);
             }
-            Id::Eval | Id::EvalRo | Id::Evalsha | Id::EvalshaRo => {
+            Id::Eval | Id::EvalRo | Id::Evalsha | Id::EvalshaRo | Id::Fcall | Id::FcallRo => {
                 return scripts::eval(core, clients, id, spec, args);
+            }
+            _ if spec.name.starts_with("function") => {
+                return functions::function(core, clients, id, spec, args);
             }
             _ if spec.name.starts_with("script") => {
                 let command = ScriptCommand::parse(spec.id, args)?;
@@ -167,6 +171,10 @@ impl Brick {
                 return save::save(core, clients, id, spec, args);
             }
             Id::Role => clients.reply(id, memory::role),
+            Id::Monitor => {
+                clients.reply(id, |reply| reply.ok());
+                clients.monitor(core, id, true);
+            }
             _ if spec.id == Id::Info || spec.name.starts_with("memory") => {
                 publish(core);
                 let info = info::Info {
@@ -291,6 +299,9 @@ impl Brick {
             "the connection waits for another answer"
         );
         connection.blocked = None;
+        if let (ControlReply::CaughtUp, Then::Call(spec, args)) = (&reply, &then) {
+            return self.call_in_place(token, spec, &args.as_args());
+        }
         let is_of_table = then.is_of_table();
         let bytes = match on_answer(&self.core, connection, reply, then) {
             Ok(bytes) => bytes,
@@ -308,6 +319,17 @@ impl Brick {
         };
         self.tell(audited.map(|it| it.with_reply(&bytes)));
         self.on_part(token, bytes, CommitDependency::NONE);
+    }
+
+    /// A function that was not there is called, now that all is known that was loaded before.
+    fn call_in_place(&mut self, token: Token, spec: &'static Spec, args: &Args<'_>) {
+        let Self { core, clients, .. } = self;
+        let next = scripts::call_in_place(core, clients, token, spec, *args);
+        let begun = next.and_then(|next| self.do_rest(token.connection, next, None));
+        if let Err(error) = begun {
+            self.core.stats().errors.replied.add(1);
+            self.on_part(token, error_line(&error), CommitDependency::NONE);
+        }
     }
 
     /// Asks each brick for its subrequest, as the parts of a reply from `token`'s part on.
@@ -555,6 +577,9 @@ fn on_answer(
             login::use_table(core, connection, &table, database).map(|()| b"+OK\r\n".to_vec())
         }
         (ControlReply::Changed(_), Then::Count(count)) => Ok(format!(":{count}\r\n").into_bytes()),
+        (ControlReply::Changed(_), Then::Name(name)) => {
+            Ok(format!("${}\r\n{name}\r\n", name.len()).into_bytes())
+        }
         (ControlReply::Generated(password), _) => {
             Ok(format!("${}\r\n{password}\r\n", password.len()).into_bytes())
         }

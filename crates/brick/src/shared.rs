@@ -4,6 +4,8 @@ use crate::acl_log::NodeAclLog;
 use crate::channels::NodeChannels;
 use crate::directory::NodeClients;
 use crate::lowest_level::LowestLevel;
+use crate::monitor::NodeMonitors;
+use crate::pause::NodePause;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
 use crate::settings::Settings;
@@ -144,6 +146,10 @@ pub struct Shared {
     pub channels: NodeChannels,
     /// Where the clients of all bricks are.
     pub directory: NodeClients,
+    /// Whether its clients' commands wait.
+    pub pause: NodePause,
+    /// Who watches what its clients ask for.
+    pub monitors: NodeMonitors,
     /// What all nodes of the cluster know.
     pub lowest_level: Arc<LowestLevel>,
 }

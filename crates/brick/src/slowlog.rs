@@ -80,7 +80,7 @@ impl Slowlog {
 }
 
 /// What the log shows in the place of a user's name or password, as Redis's does.
-const REDACTED: &[u8] = b"(redacted)";
+pub(crate) const REDACTED: &[u8] = b"(redacted)";
 
 /// What the log keeps of a command's arguments: never a password.
 fn shortened(spec: Option<&Spec>, args: &Args<'_>) -> Vec<Vec<u8>> {
@@ -115,7 +115,7 @@ fn shortened(spec: Option<&Spec>, args: &Args<'_>) -> Vec<Vec<u8>> {
 }
 
 /// From which argument on a command may name a user and a password, however wrong the rest of it is.
-fn first_secret(spec: Option<&Spec>, args: &Args<'_>) -> usize {
+pub(crate) fn first_secret(spec: Option<&Spec>, args: &Args<'_>) -> usize {
     match spec.map(|spec| spec.id) {
         Some(CommandId::Auth) => 1,
         Some(CommandId::Hello) => args

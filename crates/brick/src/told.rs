@@ -2,8 +2,8 @@
 //!
 //! Invariant: of a client that subscribes to nothing there is no list.
 
-use crate::acl::Acl;
 use crate::channels::Kind;
+use crate::users::User;
 use std::collections::BTreeSet;
 
 /// Memory that a name takes beside its bytes, about: here, and in what the node's bricks share.
@@ -122,6 +122,8 @@ impl Tracking {
 pub(crate) struct Told {
     /// Changes of the map (`CLUSTER WATCH`).
     pub(crate) map: bool,
+    /// What clients of the node ask for (`MONITOR`).
+    pub(crate) requests: bool,
     /// What it subscribes to; `None`: to nothing.
     pub(crate) subscriptions: Option<Box<Subscriptions>>,
     /// How it tracks keys; `None`: it does not.
@@ -129,8 +131,12 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Whether a user may subscribe to all of it.
-    pub(crate) fn may_subscribe(&self, acl: &Acl) -> bool {
+    /// Whether a user may hear all of it.
+    pub(crate) fn may_hear(&self, user: &User) -> bool {
+        let acl = &user.acl;
+        if self.requests && !user.administers_node() {
+            return false;
+        }
         let Some(subscriptions) = &self.subscriptions else {
             return true;
         };

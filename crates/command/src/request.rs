@@ -9,6 +9,7 @@ mod client;
 mod cluster;
 mod config;
 mod connection;
+mod function;
 mod identified;
 mod node;
 mod options;
@@ -24,6 +25,7 @@ pub use client::{
 pub use cluster::ClusterCommand;
 pub use config::ConfigCommand;
 pub use connection::{AuthArgs, HelloArgs, parse_ping, parse_select};
+pub use function::{FunctionCommand, RestorePolicy, function_arguments};
 pub use identified::RequestArgs;
 pub use node::{NodeCommand, NodeOptions, RebalanceCommand};
 pub use scan::ScanArgs;

@@ -60,6 +60,7 @@ impl Catalog {
             parents,
             extra_copies,
             accounts,
+            libraries,
             is_paused,
             ..
         } = self;
@@ -106,6 +107,12 @@ impl Catalog {
                 rules,
             } => accounts.set(name, initial, rules),
             Change::DropAccounts { names } => Ok(accounts.drop(&names)),
+            Change::AddLibraries {
+                libraries: added,
+                policy,
+            } => libraries.add(added, policy),
+            Change::DropLibrary { name } => libraries.drop(&name),
+            Change::FlushLibraries => Ok(libraries.clear()),
             Change::Recover(_) => Err(Refusal::NotDecided),
         }
     }

@@ -6,7 +6,7 @@
 //! ```text
 //! apply: changes          plan: where partitions should be        stored: bytes
 //!   register  orders  definition  offline  view_change  sizing  split  merge      what one change does
-//!     nodes  tables  transitions  parents  extra_copies  last_outcome  ids  accounts        the components
+//!     nodes  tables  transitions  parents  extra_copies  last_outcome  ids  accounts  libraries        the components
 //! ```
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     ids::Ids,
     last_outcome::LastOutcomes,
     layout::Layout,
+    libraries::Libraries,
     name::DEFAULT_TABLE,
     node::Registration,
     nodes::Nodes,
@@ -64,6 +65,9 @@ pub struct Catalog {
     /// Stored behind the others, where there are any (`stored`).
     #[serde(skip)]
     pub(crate) accounts: Accounts,
+    /// The same.
+    #[serde(skip)]
+    pub(crate) libraries: Libraries,
 }
 
 impl Catalog {
@@ -84,6 +88,7 @@ impl Catalog {
             parents: Parents::default(),
             extra_copies: ExtraCopies::default(),
             accounts: Accounts::default(),
+            libraries: Libraries::default(),
         };
         catalog.apply(Change::Register(genesis.node))?;
         let layout = Layout {
@@ -120,6 +125,12 @@ impl Catalog {
     #[must_use]
     pub const fn accounts(&self) -> &Accounts {
         &self.accounts
+    }
+
+    /// The libraries of functions that the cluster keeps.
+    #[must_use]
+    pub const fn libraries(&self) -> &Libraries {
+        &self.libraries
     }
 
     /// Whether an operator wants no moves to be begun.

@@ -6,6 +6,8 @@
 use crate::{
     account::AccountRule,
     extra_copies::Extra,
+    libraries::LibraryPolicy,
+    library::Library,
     merge::Rest,
     node::{NodeAlteration, Registration},
     proposal::{NewLearners, Proposal, Settled},
@@ -123,6 +125,20 @@ pub enum Change {
         /// Their names; of some there may be none.
         names: Vec<String>,
     },
+    /// Load libraries of functions.
+    AddLibraries {
+        /// Those that are new, or take the place of others.
+        libraries: Vec<Library>,
+        /// What becomes of those that are there.
+        policy: LibraryPolicy,
+    },
+    /// Remove a library with its functions.
+    DropLibrary {
+        /// Its name.
+        name: String,
+    },
+    /// Remove all libraries.
+    FlushLibraries,
 }
 
 /// What the leader decided about partitions. It is carried out in this order.

@@ -12,7 +12,8 @@
 //! | 2 | limits of users: their rules, and format 3 of the catalog |
 //! | 3 | hashes: records of bricks, which no change is about; a brick writes none while a node is heard that has not this level |
 //! | 4 | transactions over several partitions: intents in records of bricks, and messages about them; none begins while a node is heard that has not this level |
-//! | 5 | copies that clients keep: messages of bricks; no client tracks keys while a node is heard that has not this level |
+//! | 5 | libraries of functions: their changes, and format 4 of the catalog |
+//! | 6 | copies that clients keep: messages of bricks; no client tracks keys while a node is heard that has not this level |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
@@ -39,8 +40,11 @@ impl Level {
     /// Transactions over several partitions.
     pub const TRANSACTIONS: Self = Self(4);
 
+    /// Libraries of functions.
+    pub const FUNCTIONS: Self = Self(5);
+
     /// Notices about copies of keys that clients keep.
-    pub const TRACKING: Self = Self(5);
+    pub const TRACKING: Self = Self(6);
 
     /// Of this program.
     pub const NEWEST: Self = Self::TRACKING;
@@ -72,6 +76,9 @@ impl Change {
                 } else {
                     Level::FIRST
                 }
+            }
+            Self::AddLibraries { .. } | Self::DropLibrary { .. } | Self::FlushLibraries => {
+                Level::FUNCTIONS
             }
             _ => Level::FIRST,
         }

@@ -1,6 +1,7 @@
 //! Which changes an earlier program can read.
 
 use super::*;
+use crate::libraries::LibraryPolicy;
 use crate::user_limits::Limited;
 
 fn of(rules: Vec<AccountRule>) -> Level {
@@ -21,7 +22,22 @@ fn rules_about_limits_need_a_program_that_knows_limits() {
 }
 
 #[test]
+fn libraries_need_a_program_that_knows_functions() {
+    let name = "a".to_owned();
+    for change in [
+        Change::AddLibraries {
+            libraries: Vec::new(),
+            policy: LibraryPolicy::Append,
+        },
+        Change::DropLibrary { name },
+        Change::FlushLibraries,
+    ] {
+        assert_eq!(change.level(), Level::FUNCTIONS, "{change:?}");
+    }
+}
+
+#[test]
 fn what_a_program_writes_it_knows() {
     assert_eq!(Change::PauseMoves(true).level(), Level::FIRST);
-    const { assert!(Level::USER_LIMITS.0 <= Level::NEWEST.0) };
+    const { assert!(Level::FUNCTIONS.0 <= Level::NEWEST.0) };
 }

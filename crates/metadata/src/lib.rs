@@ -12,7 +12,7 @@
 //! - There is always a table [`DEFAULT_TABLE`].
 //!
 //! A component has private fields and keeps its own invariants (`nodes`, `tables`, `transitions`, `parents`, `extra_copies`,
-//! `last_outcome`, `ids`). A change borrows those that it may change; `apply` hands them out. `catalog` draws who uses whom.
+//! `last_outcome`, `ids`, `accounts`, `libraries`). A change borrows those that it may change; `apply` hands them out. `catalog` draws who uses whom.
 //!
 //! Not here: agreeing on the order of changes (one node decides alone; a Raft log will), writing
 //! the stored form to a disk (`server`).
@@ -35,6 +35,8 @@ mod ids;
 mod last_outcome;
 mod layout;
 mod level;
+mod libraries;
+mod library;
 mod lookup;
 mod merge;
 mod name;
@@ -72,6 +74,8 @@ pub use extra_copies::{BrickLoad, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra, Partition
 pub use last_outcome::{LastOutcome, Outcome};
 pub use layout::{Layout, LayoutAlteration};
 pub use level::Level;
+pub use libraries::{LIBRARIES_BYTES_MAX, Libraries, LibraryPolicy};
+pub use library::{LIBRARY_BYTES_MAX, Library, LibraryFunction};
 pub use merge::Rest;
 pub use name::{DATABASES, DEFAULT_TABLE, database_table};
 pub use node::{Address, Addresses, Machine, Node, NodeAlteration, Orders, Registration, Roles};

@@ -37,6 +37,39 @@ pub enum Refusal {
         /// So many.
         most: usize,
     },
+    /// There is a library of functions of that name.
+    #[error("Library '{name}' already exists")]
+    LibraryTaken {
+        /// The name.
+        name: String,
+    },
+    /// There is a function of that name.
+    #[error("Function {name} already exists")]
+    FunctionTaken {
+        /// The name.
+        name: String,
+    },
+    /// There is no such library of functions.
+    #[error("Library not found")]
+    UnknownLibrary,
+    /// A library of functions that there cannot be.
+    #[error("library '{name}': {why}")]
+    BadLibrary {
+        /// Its name, shortened and escaped.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// There are as many libraries of functions as there may be.
+    #[error(
+        "libraries: all together they would have {bytes} bytes, and {most} is the most there can be; delete one with FUNCTION DELETE"
+    )]
+    TooManyLibraries {
+        /// So many.
+        bytes: usize,
+        /// The most.
+        most: usize,
+    },
     /// Only a leader knows what a recovery comes to.
     #[error("a recovery is decided by the leader of the control plane; say it again")]
     NotDecided,

@@ -5,14 +5,14 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format: 1, 2 with users, 3 with users that have limits
+//!  8  u32     version    of the format: 1, 2 with users, 3 with users that have limits, 4 with libraries of functions
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of [`Catalog`], in their order; from format 2 on the users follow,
-//!                        and in format 3 the limits of those that have any
+//!                        from format 3 on the limits of those that have any, and in format 4 the libraries
 //! ```
 //! A catalog without users is written as it was before there could be any, and so that a program which knows of none reads it;
-//! so is one without limits.
+//! so is one without limits, and one without libraries.
 //!
 //! Invariants:
 //! - Equal catalogs have equal bytes, and a catalog has no other bytes.
@@ -20,19 +20,23 @@
 //!   not have made is refused, whatever its checksum says.
 
 use crate::catalog::Catalog;
+use crate::libraries::Libraries;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
 const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
-/// The format of catalogs with users that have limits, the newest one. Older ones are read and written where they will do.
-pub const FORMAT_VERSION: u32 = 3;
+/// The format of catalogs with libraries of functions, the newest one. Older ones are read and written where they will do.
+pub const FORMAT_VERSION: u32 = 4;
 
-/// The format of catalogs with users, none of whom has limits.
+/// The format of catalogs with users that have limits, and without libraries.
+const FORMAT_LIMITS: u32 = 3;
+
+/// The format of catalogs with users, none of whom has limits, and without libraries.
 const FORMAT_USERS: u32 = 2;
 
-/// The format of catalogs without users.
+/// The format of catalogs with neither users nor libraries.
 const FORMAT_PLAIN: u32 = 1;
 
 /// Why bytes are not a catalog.
@@ -95,14 +99,23 @@ impl Catalog {
             "{} have limits and nobody is a user",
             limits.len()
         );
-        let mut format = FORMAT_PLAIN;
-        if !self.accounts.is_empty() {
+        let format = if !self.libraries.is_empty() {
+            FORMAT_VERSION
+        } else if !limits.is_empty() {
+            FORMAT_LIMITS
+        } else if !self.accounts.is_empty() {
+            FORMAT_USERS
+        } else {
+            FORMAT_PLAIN
+        };
+        if format >= FORMAT_USERS {
             body.extend(written(&self.accounts));
-            format = FORMAT_USERS;
         }
-        if !limits.is_empty() {
+        if format >= FORMAT_LIMITS {
             body.extend(written(&limits));
-            format = FORMAT_VERSION;
+        }
+        if format == FORMAT_VERSION {
+            body.extend(written(&self.libraries.stored()));
         }
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -153,11 +166,16 @@ impl Catalog {
         if found >= FORMAT_USERS {
             (catalog.accounts, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
         }
-        if found == FORMAT_VERSION {
+        if found >= FORMAT_LIMITS {
             let limits;
             (limits, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
             let accounts = &mut catalog.accounts;
             accounts.put_limits(limits).map_err(contradiction)?;
+        }
+        if found == FORMAT_VERSION {
+            let libraries;
+            (libraries, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
+            catalog.libraries = Libraries::read(libraries).map_err(contradiction)?;
         }
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());

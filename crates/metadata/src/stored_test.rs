@@ -2,9 +2,10 @@ use super::*;
 use crate::fixture::{again, genesis, registration};
 use crate::{
     Account, AccountRule, Alteration, CatalogVersion, Cause, Change, ClusterId, Divide,
-    EXTRA_COPIES_MAX, Envelope, Extra, KeyPattern, LastOutcome, LayoutAlteration, Limited, Merge,
-    Merged, NewTable, Node, NodeAlteration, NodeKey, Orders, Proposal, Rest, Split, SplitReady,
-    TableEntry, TableGrant, TableStatus, UserLimits,
+    EXTRA_COPIES_MAX, Envelope, Extra, KeyPattern, LastOutcome, LayoutAlteration, Library,
+    LibraryFunction, LibraryPolicy, Limited, Merge, Merged, NewTable, Node, NodeAlteration,
+    NodeKey, Orders, Proposal, Rest, Split, SplitReady, TableEntry, TableGrant, TableStatus,
+    UserLimits,
 };
 use brickyard_routing::{Hasher, NodeId, Replica};
 use brickyard_types::{
@@ -417,6 +418,96 @@ fn catalog_of_before_limits_has_none_and_goes_back_to_its_format_without_them() 
     }
 }
 
+/// The same, with libraries of functions; what `testdata/v4/catalog` holds.
+fn sample_with_libraries() -> Catalog {
+    let mut catalog = sample_with_limits();
+    let function = |name: &str, description: Option<&[u8]>, flags| LibraryFunction {
+        name: name.to_owned(),
+        description: description.map(<[u8]>::to_vec),
+        flags,
+    };
+    let library = |name: &str, functions| Library {
+        name: name.to_owned(),
+        code: format!("#!lua name={name}\n").into_bytes(),
+        functions,
+    };
+    let libraries = vec![
+        library(
+            "limits",
+            vec![function("take", Some(b"one of a bucket"), 0b10)],
+        ),
+        library(
+            "carts",
+            vec![function("add", None, 0), function("total", None, 1)],
+        ),
+    ];
+    let change = Change::AddLibraries {
+        libraries,
+        policy: LibraryPolicy::Append,
+    };
+    catalog.apply(change).unwrap();
+    catalog
+}
+
+#[test]
+fn catalog_with_libraries_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v4/catalog");
+    let read = Catalog::decode(stored).unwrap();
+    assert_eq!(read, sample_with_libraries());
+    assert_eq!(read.encode(), stored);
+}
+
+#[test]
+fn catalog_with_libraries_needs_no_users_and_goes_back_to_its_format_without_them() {
+    for (mut catalog, format) in [
+        (sample(), 1),
+        (sample_with_a_user(), 2),
+        (sample_with_limits(), 3),
+    ] {
+        assert_eq!(catalog.encode()[8], format);
+        let with_libraries = sample_with_libraries();
+        let libraries = with_libraries.libraries().stored();
+        let change = Change::AddLibraries {
+            libraries: libraries.into_iter().cloned().collect(),
+            policy: LibraryPolicy::Append,
+        };
+        catalog.apply(change).unwrap();
+        assert_eq!(catalog.encode()[8], 4);
+        assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
+        catalog.apply(Change::FlushLibraries).unwrap();
+        assert_eq!(catalog.encode()[8], format);
+    }
+}
+
+#[test]
+fn libraries_that_no_load_makes_are_refused() {
+    let library = |name: &str, function: &str| Library {
+        name: name.to_owned(),
+        code: Vec::new(),
+        functions: vec![LibraryFunction {
+            name: function.to_owned(),
+            description: None,
+            flags: 0,
+        }],
+    };
+    let with = |libraries: &[Library]| {
+        let mut behind = vec![0, 0];
+        behind.extend(postcard::to_allocvec(libraries).unwrap());
+        with_behind(4, &behind)
+    };
+    let read = with(&[library("a", "f"), library("b", "g")]).unwrap();
+    assert_eq!(read.libraries().iter().len(), 2);
+    for wrong in [
+        vec![],
+        vec![library("a", "f"), library("a", "g")],
+        vec![library("b", "f"), library("a", "g")],
+        vec![library("a", "f"), library("b", "F")],
+        vec![library("a b", "f")],
+    ] {
+        assert!(with(&wrong).is_err(), "{wrong:?}");
+    }
+}
+
 /// What reads a catalog in which this follows the other fields.
 fn with_behind(format: u32, behind: &[u8]) -> Result<Catalog, StoredError> {
     let bytes = sample().encode();
@@ -519,7 +610,7 @@ fn other_format_is_refused_by_its_number() {
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 7, and this program reads 1 to 3")
+            .starts_with("the catalog is in format 7, and this program reads 1 to 4")
     );
 }
 
@@ -763,6 +854,7 @@ fn sample_is_written() {
         ("v1", sample()),
         ("v2", sample_with_a_user()),
         ("v3", sample_with_limits()),
+        ("v4", sample_with_libraries()),
     ] {
         std::fs::write(folder.join(format).join("catalog"), catalog.encode()).unwrap();
     }

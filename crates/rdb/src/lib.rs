@@ -1,7 +1,8 @@
 //! Redis's serialization: a snapshot's records, one at a time (RDB, versions 1 to 12, and Valkey's 80), and single values.
 //!
 //! In:  the bytes of a snapshot, from a file or a replication stream; payloads. Out: [`Item`]s: strings and hashes with their
-//!      expiry, of every other type the name alone; values ([`restore`]), and payloads of them ([`dump_string`], [`dump_hash`]).
+//!      expiry, of every other type the name alone; values ([`restore`]), and payloads of them ([`dump_string`], [`dump_hash`]); payloads of
+//!      libraries of functions ([`dump_libraries`], [`restore_libraries`]).
 //!
 //! Invariants:
 //! - At most one value is in memory, and no more of it than has arrived.
@@ -13,6 +14,7 @@
 mod crc64;
 mod error;
 mod input;
+mod libraries;
 mod lzf;
 mod pack;
 mod payload;
@@ -21,6 +23,7 @@ mod value;
 mod version;
 
 pub use error::RdbError;
+pub use libraries::{LibrariesError, dump_libraries, restore_libraries};
 pub use payload::{PayloadError, dump_hash, dump_string, restore};
 pub use value::{FieldRef, RdbField, RdbValue};
 

@@ -52,18 +52,16 @@ pub fn dump_hash<'a>(fields: impl ExactSizeIterator<Item = FieldRef<'a>> + Clone
     finish(out, version)
 }
 
-fn finish(mut out: Vec<u8>, version: u16) -> Vec<u8> {
+/// A payload of this body.
+pub(super) fn finish(mut out: Vec<u8>, version: u16) -> Vec<u8> {
     out.extend_from_slice(&version.to_le_bytes());
     let sum = crc64::update(0, &out);
     out.extend_from_slice(&sum.to_le_bytes());
     out
 }
 
-/// The value of a payload.
-///
-/// # Errors
-/// [`PayloadError`]. Any bytes may come.
-pub fn restore(payload: &[u8]) -> Result<RdbValue, PayloadError> {
+/// The body of a payload whose checksum is right, and whether Valkey wrote it.
+pub(super) fn body_of(payload: &[u8]) -> Result<(&[u8], bool), PayloadError> {
     let wrong = PayloadError::VersionOrChecksum;
     let (summed, sum) = payload.split_last_chunk::<8>().ok_or(wrong)?;
     let (body, version) = summed.split_last_chunk::<2>().ok_or(wrong)?;
@@ -75,6 +73,15 @@ pub fn restore(payload: &[u8]) -> Result<RdbValue, PayloadError> {
     if !(is_valkey || version <= VERSION_MAX) || !is_whole {
         return Err(wrong);
     }
+    Ok((body, is_valkey))
+}
+
+/// The value of a payload.
+///
+/// # Errors
+/// [`PayloadError`]. Any bytes may come.
+pub fn restore(payload: &[u8]) -> Result<RdbValue, PayloadError> {
+    let (body, is_valkey) = body_of(payload)?;
     let mut input = Input::new(body);
     let kind = input.byte().map_err(|_| PayloadError::Format)?;
     if !value::is_read(kind, is_valkey) {

@@ -9,7 +9,7 @@ use crate::random::Random;
 use mlua::VmState;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a script may take.
@@ -33,31 +33,44 @@ impl Default for Allowance {
     }
 }
 
-/// Ends a script that runs on another thread.
+/// What a text of a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum ScriptKind {
+    /// A script.
+    Script = 1,
+    /// A library of functions, or one of its functions.
+    Function = 2,
+}
+
+/// Nothing runs.
+const NOTHING: u8 = 0;
+
+/// Ends a script or function that runs on another thread.
 #[derive(Debug, Default)]
 pub struct Switch {
-    is_running: AtomicBool,
+    running: AtomicU8,
     is_killed: AtomicBool,
 }
 
 impl Switch {
-    /// Ends the script that runs, if one does; whether one did.
-    pub fn kill(&self) -> bool {
-        let is_running = self.is_running.load(Ordering::Relaxed);
+    /// Ends what runs, if it is that; whether it is.
+    pub fn kill(&self, what: ScriptKind) -> bool {
+        let is_running = self.running.load(Ordering::Relaxed) == what as u8;
         if is_running {
             self.is_killed.store(true, Ordering::Relaxed);
         }
         is_running
     }
 
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self, what: ScriptKind) {
         self.is_killed.store(false, Ordering::Relaxed);
-        self.is_running.store(true, Ordering::Relaxed);
+        self.running.store(what as u8, Ordering::Relaxed);
     }
 
-    /// The script is over; whether it was killed.
+    /// It is over; whether it was killed.
     pub(crate) fn end(&self) -> bool {
-        self.is_running.store(false, Ordering::Relaxed);
+        self.running.store(NOTHING, Ordering::Relaxed);
         self.is_killed.load(Ordering::Relaxed)
     }
 }

@@ -1,7 +1,8 @@
 //! One Lua, its bounds, and the way of a script through it.
 
-use crate::budget::{Allowance, Budget, INSTRUCTIONS_A_LOOK, Meter, Switch};
-use crate::raise::{line, raise, refuse, take_raised};
+use crate::budget::{Allowance, Budget, INSTRUCTIONS_A_LOOK, Meter, ScriptKind, Switch};
+use crate::library::RegisteredFunction;
+use crate::raise::{LIBRARY, SCRIPT, place, raise, refuse, take_raised};
 use crate::values::{to_lua, to_reply};
 use crate::{bits, json, msgpack, pack, strings};
 use brickyard_wire::{Protocol, Value};
@@ -22,7 +23,7 @@ pub trait CommandHost {
     fn call(&mut self, args: &[&[u8]], protocol: Protocol) -> Option<Value>;
 }
 
-/// A script and what it is called with.
+/// A script, or a function of a library, and what it is called with.
 #[derive(Clone, Copy, Debug)]
 pub struct Script<'a> {
     /// Its text, as it was sent.
@@ -33,6 +34,23 @@ pub struct Script<'a> {
     pub keys: &'a [&'a [u8]],
     /// `ARGV`.
     pub args: &'a [&'a [u8]],
+    /// The text is a library, and this function of it is called.
+    pub function: Option<&'a str>,
+}
+
+impl Script<'_> {
+    /// What an error calls it.
+    fn label(&self) -> String {
+        let sha = || String::from_utf8_lossy(self.sha).into_owned();
+        self.function.map_or_else(sha, str::to_owned)
+    }
+
+    const fn kind(&self) -> ScriptKind {
+        match self.function {
+            Some(_) => ScriptKind::Function,
+            None => ScriptKind::Script,
+        }
+    }
 }
 
 /// How a script ended.
@@ -65,10 +83,14 @@ pub fn sha1_hex(body: &[u8]) -> ShaText {
 
 const TOO_LONG: &str = "the script took too long and was ended; nothing of it was executed.";
 
+const KILLED: &str = "Script killed by user with SCRIPT KILL; nothing of it was executed.";
+const FUNCTION_KILLED: &str =
+    "Script killed by user with FUNCTION KILL; nothing of it was executed.";
+
 /// Longest text of a script: it is compiled in one go.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
-/// Scripts that are kept compiled.
+/// Scripts and libraries that are kept compiled.
 const COMPILED_MAX: usize = 500;
 
 /// Where the function is that executes commands of the script that runs.
@@ -78,11 +100,21 @@ const HOST: &str = "brickyard.host";
 #[derive(Debug)]
 pub struct Engine {
     lua: Lua,
-    run: Function,
+    prelude: Prelude,
     number_text: Function,
-    compiled: BTreeMap<ShaText, Function>,
+    compiled: BTreeMap<(ScriptKind, ShaText), Function>,
     budget: Arc<Budget>,
     memory_max: usize,
+}
+
+/// What the prelude gives.
+#[derive(Debug)]
+struct Prelude {
+    run: Function,
+    load: Function,
+    call: Function,
+    /// What a library has for globals.
+    library_globals: Table,
 }
 
 impl Engine {
@@ -110,15 +142,21 @@ impl Engine {
             .load(include_str!("prelude.lua"))
             .set_name("=prelude")
             .set_mode(ChunkMode::Text);
-        let (run, globals): (Function, Table) = prelude.call(native)?;
-        lua.set_globals(globals)?;
+        let given: Table = prelude.call(native)?;
+        lua.set_globals(given.raw_get("globals")?)?;
+        let prelude = Prelude {
+            run: given.raw_get("run")?,
+            load: given.raw_get("load")?,
+            call: given.raw_get("call")?,
+            library_globals: given.raw_get("library_globals")?,
+        };
         let shared = Arc::clone(&budget);
         let triggers = HookTriggers::new().every_nth_instruction(INSTRUCTIONS_A_LOOK);
         lua.set_hook(triggers, move |_, _| shared.look())?;
         lua.set_memory_limit(allowance.memory_max)?;
         Ok(Self {
             lua,
-            run,
+            prelude,
             number_text,
             compiled: BTreeMap::new(),
             budget,
@@ -148,7 +186,48 @@ impl Engine {
     /// Redis's: what is wrong with it, and where.
     pub fn check(&mut self, body: &[u8]) -> Result<(), Value> {
         self.make_room();
-        self.compile(body, &sha1_hex(body)).map(|_| ())
+        self.compile(ScriptKind::Script, body, &sha1_hex(body))
+            .map(|_| ())
+    }
+
+    /// Loads a library: what it registers. Nothing of it stays but its compiled text.
+    ///
+    /// # Errors
+    /// Redis's: what is wrong with it, and where.
+    pub fn load(&mut self, body: &[u8]) -> Result<Vec<RegisteredFunction>, Value> {
+        self.make_room();
+        let compiled = self.compile(ScriptKind::Function, body, &sha1_hex(body))?;
+        self.budget.begin_script();
+        self.budget.switch.begin(ScriptKind::Function);
+        let ran: mlua::Result<(bool, Table)> = self.prelude.load.call(compiled);
+        let is_killed = self.budget.switch.end();
+        let has_ended = self.budget.has_ended.load(Ordering::Relaxed);
+        let refused = |text: &str| {
+            let line = format!("ERR Error registering functions: {}", first_line(text));
+            Err(Value::Error(line.into_bytes()))
+        };
+        let listed = match ran {
+            _ if has_ended && is_killed => return refused(FUNCTION_KILLED),
+            _ if has_ended => return refused("ERR FUNCTION LOAD timeout"),
+            Ok((true, listed)) => listed,
+            Ok((false, raised)) => {
+                let text: mlua::Result<LuaString> = raised.raw_get("err");
+                return refused(&text.map_or_else(|it| it.to_string(), |it| it.to_string_lossy()));
+            }
+            Err(error) => {
+                self.forget();
+                return refused(&error.to_string());
+            }
+        };
+        let functions = listed.sequence_values::<Table>();
+        let functions = functions.map(|it| RegisteredFunction::read(&it?));
+        match functions.collect::<mlua::Result<Vec<_>>>() {
+            Ok(none) if none.is_empty() => {
+                Err(Value::Error(b"ERR No functions registered".to_vec()))
+            }
+            Ok(functions) => Ok(functions),
+            Err(error) => refused(&error.to_string()),
+        }
     }
 
     /// Forgets what it has compiled.
@@ -169,8 +248,9 @@ impl Engine {
         }
     }
 
-    fn compile(&mut self, body: &[u8], sha: &ShaText) -> Result<Function, Value> {
-        if let Some(compiled) = self.compiled.get(sha) {
+    fn compile(&mut self, kind: ScriptKind, body: &[u8], sha: &ShaText) -> Result<Function, Value> {
+        let key = (kind, *sha);
+        if let Some(compiled) = self.compiled.get(&key) {
             return Ok(compiled.clone());
         }
         if body.len() > TEXT_BYTES_MAX {
@@ -188,14 +268,20 @@ impl Engine {
             }
             false => body,
         };
-        let chunk = self.lua.load(text).set_name("@user_script");
-        let compiled = chunk.set_mode(ChunkMode::Text).into_function();
+        let chunk = self.lua.load(text).set_mode(ChunkMode::Text);
+        let chunk = match kind {
+            ScriptKind::Script => chunk.set_name(format!("@{SCRIPT}")),
+            ScriptKind::Function => chunk
+                .set_name(format!("@{LIBRARY}"))
+                .set_environment(self.prelude.library_globals.clone()),
+        };
+        let compiled = chunk.into_function();
         match compiled {
             Ok(compiled) => {
                 if self.compiled.len() >= COMPILED_MAX {
                     self.forget();
                 }
-                self.compiled.insert(*sha, compiled.clone());
+                self.compiled.insert(key, compiled.clone());
                 Ok(compiled)
             }
             Err(error) => {
@@ -203,10 +289,11 @@ impl Engine {
                     mlua::Error::SyntaxError { message, .. } => message.clone(),
                     other => other.to_string(),
                 };
-                let line = format!(
-                    "ERR Error compiling script (new function): {}",
-                    first_line(&text)
-                );
+                let what = match kind {
+                    ScriptKind::Script => "script (new function)",
+                    ScriptKind::Function => "function",
+                };
+                let line = format!("ERR Error compiling {what}: {}", first_line(&text));
                 Err(Value::Error(line.into_bytes()))
             }
         }
@@ -215,13 +302,13 @@ impl Engine {
     /// Runs a script within what is left of what [`Self::allow`] has granted.
     pub fn run(&mut self, script: &Script<'_>, host: &mut dyn CommandHost) -> ScriptEnd {
         self.make_room();
-        let sha = script.sha;
-        let compiled = match self.compile(script.body, sha) {
+        let kind = script.kind();
+        let compiled = match self.compile(kind, script.body, script.sha) {
             Ok(compiled) => compiled,
             Err(error) => return ScriptEnd::Replied(error),
         };
         self.budget.begin_script();
-        self.budget.switch.begin();
+        self.budget.switch.begin(kind);
         let mut is_stopped = false;
         let ran = self.run_compiled(&compiled, script, host, &mut is_stopped);
         let is_killed = self.budget.switch.end();
@@ -234,16 +321,15 @@ impl Engine {
             return ScriptEnd::Stopped;
         }
         let over = |text: &str| {
-            let sha = String::from_utf8_lossy(sha);
-            ScriptEnd::Ended(Value::Error(
-                format!("ERR {text} script: {sha}").into_bytes(),
-            ))
+            let line = format!("ERR {text} script: {}", script.label());
+            ScriptEnd::Ended(Value::Error(line.into_bytes()))
         };
         if self.budget.has_ended.load(Ordering::Relaxed) {
-            if is_killed {
-                return over("Script killed by user with SCRIPT KILL; nothing of it was executed.");
-            }
-            return over(TOO_LONG);
+            return over(match (is_killed, kind) {
+                (true, ScriptKind::Script) => KILLED,
+                (true, ScriptKind::Function) => FUNCTION_KILLED,
+                (false, _) => TOO_LONG,
+            });
         }
         match ran {
             Ok((true, result)) => {
@@ -257,7 +343,7 @@ impl Engine {
                     )),
                 }
             }
-            Ok((false, LuaValue::Table(raised))) => ScriptEnd::Replied(described(&raised, sha)),
+            Ok((false, LuaValue::Table(raised))) => ScriptEnd::Replied(described(&raised, script)),
             Ok((false, other)) => {
                 self.forget();
                 let text = other.to_string().unwrap_or_default();
@@ -320,7 +406,10 @@ impl Engine {
                     Ok(shown)
                 })?;
             lua.set_named_registry_value(HOST, call)?;
-            let ran = self.run.call((compiled, keys, args));
+            let ran = match script.function {
+                None => self.prelude.run.call((compiled, keys, args)),
+                Some(name) => self.prelude.call.call((compiled, keys, args, name)),
+            };
             lua.set_named_registry_value(HOST, LuaValue::Nil)?;
             ran
         })
@@ -359,7 +448,8 @@ fn natives(lua: &Lua, budget: &Arc<Budget>, short_number: &Function) -> mlua::Re
         lua.create_string(text.repeat(count))
     };
     native.set("repeat_text", lua.create_function(repeat)?)?;
-    native.set("line", lua.create_function(|lua, ()| Ok(line(lua)))?)?;
+    let line = |lua: &Lua, ()| Ok(place(lua).map(|(_, line)| line));
+    native.set("line", lua.create_function(line)?)?;
     let shared = Arc::clone(budget);
     let draw = move |_: &Lua, ()| Ok(shared.random.draw());
     native.set("random", lua.create_function(draw)?)?;
@@ -460,16 +550,20 @@ fn words(
 }
 
 /// An error that the script raised, with its name and where it was.
-fn described(raised: &Table, sha: &ShaText) -> Value {
+fn described(raised: &Table, script: &Script<'_>) -> Value {
     let text: LuaString = match raised.raw_get("err") {
         Ok(text) => text,
         Err(error) => return Value::Error(format!("ERR {error}").into_bytes()),
     };
     let mut line = first_line(&text.to_string_lossy()).to_owned();
     line.push_str(" script: ");
-    line.push_str(&String::from_utf8_lossy(sha));
+    line.push_str(&script.label());
     if let Ok(Some(at)) = raised.raw_get::<Option<usize>>("line") {
-        line.push_str(&format!(", on @user_script:{at}."));
+        let source = match script.kind() {
+            ScriptKind::Script => SCRIPT,
+            ScriptKind::Function => LIBRARY,
+        };
+        line.push_str(&format!(", on @{source}:{at}."));
     }
     Value::Error(line.into_bytes())
 }

@@ -49,6 +49,7 @@ fn run_within(engine: &mut Engine, limits: &Allowance, body: &str) -> ScriptEnd 
         sha: &sha1_hex(body.as_bytes()),
         keys: &[b"k1", b"k2"],
         args: &[b"a1"],
+        function: None,
     };
     engine.run(&script, &mut Echo::default())
 }

@@ -10,6 +10,7 @@ local setmetatable, tonumber, tostring, type, unpack, xpcall =
   setmetatable, tonumber, tostring, type, unpack, xpcall
 local assert, loadstring = assert, loadstring
 local byte, sub, format, rep = string.byte, string.sub, string.format, string.rep
+local find, lower = string.find, string.lower
 local concat = table.concat
 local floor, min, max = math.floor, math.min, math.max
 local huge = math.huge
@@ -441,4 +442,153 @@ local function run(chunk, keys, arguments)
   return ok, result
 end
 
-return run, globals
+-- Libraries of functions.
+--
+-- As in Redis a library sees next to nothing while its text runs, so what it registers follows from that text alone: the same on each node,
+-- and at each call, for which it is run again, so that nothing of one call is there in the next. Its functions see what scripts see.
+local function absent(_, name)
+  error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2)
+end
+
+local loading = { log = redis.log }
+local called = {}
+for name, it in pairs(redis) do
+  called[name] = it
+  if sub(name, 1, 4) == 'LOG_' or sub(name, 1, 6) == 'REDIS_' then loading[name] = it end
+end
+-- What there is for scripts alone.
+called.replicate_commands, called.breakpoint, called.debug = nil, nil, nil
+setmetatable(loading, { __index = absent })
+local while_loading = setmetatable({ redis = lock(loading) }, { __index = absent })
+local while_called = setmetatable({ redis = lock(called) }, { __index = base })
+while_called.server = while_called.redis
+
+local of_library = {
+  __index = while_loading,
+  __newindex = function() error('Attempt to modify a readonly table', 2) end,
+  __metatable = false,
+}
+local library_globals = setmetatable({}, of_library)
+locked[library_globals] = true
+
+-- What becomes of a function that a library registers.
+local register
+
+local function refused(text) error({ err = 'ERR ' .. text }, 0) end
+
+local function name_of(it)
+  local kind = type(it)
+  if kind == 'number' then return tostring(it) end
+  if kind == 'string' then return it end
+end
+
+local FLAGS = {
+  ['no-writes'] = 1,
+  ['allow-oom'] = 2,
+  ['allow-stale'] = 4,
+  ['no-cluster'] = 8,
+  ['allow-cross-slot-keys'] = 16,
+}
+
+local function flags_of(given)
+  if type(given) ~= 'table' then
+    refused('flags argument to redis.register_function must be a table representing function flags')
+  end
+  local flags, has = 0, {}
+  for _, name in ipairs(given) do
+    local flag = FLAGS[name] or refused('unknown flag given')
+    if not has[flag] then flags = flags + flag end
+    has[flag] = true
+  end
+  return flags
+end
+
+local function text_of(it, name)
+  local text = name_of(it)
+  if text then return text end
+  refused(name .. ' argument given to redis.register_function must be a string')
+end
+
+local function named(given)
+  local it = { flags = 0 }
+  for key, value in next, given do
+    key = name_of(key) or refused('named argument key given to redis.register_function is not a string')
+    key = lower(key)
+    if key == 'function_name' then
+      it.name = text_of(value, 'function_name')
+    elseif key == 'description' then
+      it.description = text_of(value, 'description')
+    elseif key == 'callback' then
+      if type(value) ~= 'function' then
+        refused('callback argument given to redis.register_function must be a function')
+      end
+      it.callback = value
+    elseif key == 'flags' then
+      it.flags = flags_of(value)
+    else
+      refused('unknown argument given to redis.register_function')
+    end
+  end
+  if not it.name then refused('redis.register_function must get a function name argument') end
+  if not it.callback then refused('redis.register_function must get a callback argument') end
+  return it
+end
+
+function loading.register_function(...)
+  local count, first, callback = select('#', ...), ...
+  if count < 1 or count > 2 then
+    refused('wrong number of arguments to redis.register_function')
+  end
+  if count == 1 then
+    if type(first) ~= 'table' then
+      refused('calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).')
+    end
+    return register(named(first))
+  end
+  local name = name_of(first) or refused('first argument to redis.register_function must be a string')
+  if type(callback) ~= 'function' then
+    refused('second argument to redis.register_function must be a function')
+  end
+  return register({ name = name, callback = callback, flags = 0 })
+end
+
+-- Runs a library's text. What it has registered, or the error.
+local function load(chunk)
+  local functions, known = {}, {}
+  register = function(it)
+    if it.name == '' or find(it.name, '[^%w_]') then
+      refused('Library names can only contain letters, numbers, or underscores(_) and must be at least one character long')
+    end
+    local name = lower(it.name)
+    if known[name] then refused('Function already exists in the library') end
+    known[name] = true
+    functions[#functions + 1] = it
+  end
+  of_library.__index = while_loading
+  local ok, raised = xpcall(chunk, explain)
+  if ok then return true, functions end
+  return false, raised
+end
+
+-- Runs a library's text, and one of its functions.
+local function call(chunk, keys, arguments, name)
+  local callback
+  register = function(it)
+    if it.name == name then callback = it.callback end
+  end
+  of_library.__index = while_loading
+  local ok, result = xpcall(function()
+    chunk()
+    of_library.__index = while_called
+    return callback(keys, arguments)
+  end, explain)
+  return ok, result
+end
+
+return {
+  run = run,
+  globals = globals,
+  load = load,
+  call = call,
+  library_globals = library_globals,
+}

@@ -8,7 +8,7 @@ const RAISED: &str = "brickyard.raised";
 
 /// Raises an error that says what is wrong with the arguments of a function in Rust, and where the script called it.
 pub(crate) fn fail<R>(lua: &Lua, text: &str) -> mlua::Result<R> {
-    let at = line(lua).map(|line| format!("user_script:{line}: "));
+    let at = place(lua).map(|(source, line)| format!("{source}:{line}: "));
     let text = lua.create_string(at.unwrap_or_default() + text)?;
     raise(lua, Value::String(text))
 }
@@ -35,16 +35,22 @@ pub(crate) fn raise<R>(lua: &Lua, value: Value) -> mlua::Result<R> {
     ))
 }
 
-/// The line of the script that is being executed.
-pub(crate) fn line(lua: &Lua) -> Option<usize> {
+/// What texts of clients are called, as Redis calls them: a script, and a library of functions.
+pub(crate) const SCRIPT: &str = "user_script";
+pub(crate) const LIBRARY: &str = "user_function";
+
+/// The text of a client that is being executed, and its line.
+pub(crate) fn place(lua: &Lua) -> Option<(&'static str, usize)> {
     for level in 0..64 {
         let here = lua.inspect_stack(level, |frame| {
-            let source = frame.source();
-            let is_script = source.source.as_deref() == Some("@user_script");
-            (is_script, frame.current_line())
+            let source = frame.source().source;
+            let name = source.as_deref().and_then(|it| it.strip_prefix('@'));
+            let is_it = |known: &&&str| name == Some(**known);
+            let source = [SCRIPT, LIBRARY].iter().find(is_it).copied();
+            (source, frame.current_line())
         });
-        if let (true, line) = here? {
-            return line;
+        if let (Some(source), line) = here? {
+            return line.map(|line| (source, line));
         }
     }
     None

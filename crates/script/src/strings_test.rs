@@ -54,6 +54,7 @@ fn ours(engine: &mut Engine, args: [&str; 3]) -> Vec<u8> {
         sha: &sha1_hex(body.as_bytes()),
         keys: &[],
         args: &args,
+        function: None,
     };
     match engine.run(&script, &mut Nobody) {
         ScriptEnd::Replied(Value::Bulk(text)) => text,

@@ -13,6 +13,8 @@ use crate::what::What;
 use brickyard_brick::acl_log::NodeAclLog;
 use brickyard_brick::channels::NodeChannels;
 use brickyard_brick::directory::NodeClients;
+use brickyard_brick::monitor::NodeMonitors;
+use brickyard_brick::pause::NodePause;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
@@ -455,6 +457,8 @@ fn shared(
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
         directory: NodeClients::default(),
+        pause: NodePause::default(),
+        monitors: NodeMonitors::new(shape.bricks as usize),
         lowest_level: Arc::default(),
     }
 }

@@ -27,5 +27,5 @@ pub use fate::{Fate, fate, is_not_executed};
 pub use request_id::{IDS_UP_TO, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, ids_up_to, is_past_asking};
 pub use resp::{
     Limits, Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, RequestDecoder, Span, Step,
-    Value, encode_request,
+    Value, encode_request, split_words,
 };

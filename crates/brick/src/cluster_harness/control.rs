@@ -82,6 +82,13 @@ impl Cluster {
         }
     }
 
+    /// Another change of the catalog, which all nodes hear of.
+    pub(crate) fn change(&mut self, change: Change) {
+        self.catalog.apply(change).unwrap();
+        self.spread();
+        self.settle();
+    }
+
     /// Other in-sync members for a key's partition, the primary first.
     pub(crate) fn regroup(&mut self, key: &str, nodes: &[usize]) {
         let (table, partition, group) = self.group_of(key);

@@ -22,7 +22,7 @@ use brickyard_command::{
     Args, CommandId, CommandSet, ErrorReply, Failure, KeyUse, OwnedArgs, Spec, check_key_lengths,
     execute as execute_command, is_data_command, keys_used, resolve,
 };
-use brickyard_script::{CommandHost, Engine, Script, ScriptEnd, Shebang, write_value};
+use brickyard_script::{CommandHost, Engine, RegisteredFunction, Script, ScriptEnd, write_value};
 use brickyard_types::UnixMillis;
 use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyStep, Value};
 use std::sync::Arc;
@@ -95,6 +95,11 @@ impl ScriptRun {
         self.engine.check(text).map_err(error_of)
     }
 
+    /// What a library registers.
+    pub(crate) fn load(&mut self, text: &[u8]) -> Result<Vec<RegisteredFunction>, ErrorReply> {
+        self.engine.load(text).map_err(error_of)
+    }
+
     /// Runs a script against a view.
     ///
     /// # Errors
@@ -141,7 +146,6 @@ impl ScriptRun {
     ) -> (ScriptEnd, Option<Vec<u8>>) {
         let keys: Vec<&[u8]> = call.keys().collect();
         let arguments: Vec<&[u8]> = call.arguments().collect();
-        let shebang = Shebang::parse(&call.text.body).ok().flatten();
         let restriction = call.permit.restriction.as_ref();
         let Self {
             engine,
@@ -158,9 +162,7 @@ impl ScriptRun {
             now,
             granted: restriction.map(|it| it.commands()),
             writes: writes.as_ref(),
-            growth: growth
-                .as_ref()
-                .filter(|_| shebang.is_none_or(|it| !it.allow_oom)),
+            growth: growth.as_ref().filter(|_| !call.allows_oom()),
             reply: Vec::new(),
             key: None,
             shared,
@@ -171,6 +173,7 @@ impl ScriptRun {
             sha: &call.text.sha,
             keys: &keys,
             args: &arguments,
+            function: call.function.as_ref().map(|it| &*it.name),
         };
         let outcome = engine.run(&script, &mut commands);
         if !matches!(outcome, ScriptEnd::Replied(_)) {

@@ -10,7 +10,7 @@ use crate::distributed::part::Part;
 use crate::forward::{ForwardReply, NoRoom, ReplyKind};
 use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
-use crate::scripts::{Permit, Restriction, ScriptCall, ScriptText};
+use crate::scripts::{CalledFunction, Permit, Restriction, ScriptCall, ScriptText};
 use crate::tracking::Notice;
 use crate::transaction::{Step, Transaction, Watch};
 use crate::version::Version;
@@ -139,6 +139,13 @@ enum SentStep<'a> {
     Later,
     Command(#[serde(borrow)] Words<'a>),
     Script(#[serde(borrow)] SentScript<'a>),
+    /// A node that knows no functions takes it for no message.
+    Function {
+        #[serde(borrow)]
+        script: SentScript<'a>,
+        name: &'a str,
+        allow_oom: bool,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -221,6 +228,7 @@ impl<'a> SentScript<'a> {
         });
         (key_count <= self.words.0.len()).then(|| ScriptCall {
             text: Arc::new(ScriptText::new(self.text.0)),
+            function: None,
             words: self.words.0.iter().map(|word| word.0).collect(),
             key_count,
             is_read_only: self.is_read_only,
@@ -238,7 +246,17 @@ impl<'a> SentStep<'a> {
         match step {
             Step::Later => Self::Later,
             Step::Command(spec, args) => Self::Command(Words::of(spec, args)),
-            Step::Script(call) => Self::Script(SentScript::of(call)),
+            Step::Script(call) => {
+                let script = SentScript::of(call);
+                match &call.function {
+                    None => Self::Script(script),
+                    Some(function) => Self::Function {
+                        script,
+                        name: &function.name,
+                        allow_oom: function.allow_oom,
+                    },
+                }
+            }
         }
     }
 
@@ -250,6 +268,18 @@ impl<'a> SentStep<'a> {
                 Step::Command(spec, args)
             }
             Self::Script(script) => Step::Script(Box::new(script.call()?)),
+            Self::Function {
+                script,
+                name,
+                allow_oom,
+            } => {
+                let mut call = script.call()?;
+                call.function = Some(CalledFunction {
+                    name: (*name).into(),
+                    allow_oom: *allow_oom,
+                });
+                Step::Script(Box::new(call))
+            }
         })
     }
 }
@@ -409,7 +439,8 @@ impl<'a> SentWork<'a> {
                 route,
             } => {
                 // The reply of a step is an element of an array, or the only one there is.
-                let has_its_form = !is_bare || matches!(steps[..], [SentStep::Script(_)]);
+                let has_its_form = !is_bare
+                    || matches!(steps[..], [SentStep::Script(_) | SentStep::Function { .. }]);
                 let steps: Option<Vec<Step>> = steps.iter().map(SentStep::step).collect();
                 let transaction = Transaction {
                     steps: steps?,

@@ -143,6 +143,7 @@ fn transaction(steps: Vec<Step>) -> Transaction {
 fn script(key_count: usize) -> ScriptCall {
     ScriptCall {
         text: Arc::new(ScriptText::new(b"return 1")),
+        function: None,
         words: args(&["key", "argument"]),
         key_count,
         is_read_only: true,
@@ -177,7 +178,27 @@ fn scripts_arrive_with_what_they_may_do() {
     assert_eq!(call.keys().collect::<Vec<_>>(), [b"key"]);
     assert_eq!(call.arguments().collect::<Vec<_>>(), [b"argument"]);
     assert_eq!((call.is_read_only, &call.permit), (true, &script(1).permit));
+    assert!(call.function.is_none());
     assert!(sent_script(script(3)).is_none(), "more keys than words");
+    let called = CalledFunction {
+        name: "total".into(),
+        allow_oom: true,
+    };
+    let call = ScriptCall {
+        function: Some(called.clone()),
+        ..script(1)
+    };
+    let Work::Transaction(arrived) = sent_script(call).unwrap().work else {
+        panic!("a function became something else");
+    };
+    let [Step::Script(call)] = &arrived.steps[..] else {
+        panic!("a function became something else");
+    };
+    assert_eq!(call.function.as_ref(), Some(&called));
+    assert_eq!(
+        (&call.text.body, &call.permit),
+        (&script(1).text.body, &script(1).permit)
+    );
     let (spec, words) = command(&["set", "key", "value"]);
     let two = vec![
         Step::Script(Box::new(script(1))),

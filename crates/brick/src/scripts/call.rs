@@ -1,8 +1,9 @@
-//! A script that is called: its text, keys and arguments, and what its commands may do.
+//! A script or function that is called: its text, keys and arguments, and what its commands may do.
 
+use super::functions::{CalledFunction, Functions};
 use super::texts::{NodeScripts, ScriptText};
 use crate::users::{Rights, User};
-use brickyard_command::request::script_arguments;
+use brickyard_command::request::{function_arguments, script_arguments};
 use brickyard_command::{Args, CommandId, CommandSet, ErrorReply, OwnedArgs, Spec, lookup};
 use brickyard_script::{ShaText, Shebang};
 use std::sync::Arc;
@@ -58,10 +59,19 @@ impl Permit {
     }
 }
 
+/// What there is to be called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'a> {
+    pub(crate) scripts: &'a NodeScripts,
+    pub(crate) functions: &'a Functions,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct ScriptCall {
     pub(crate) text: Arc<ScriptText>,
+    /// Its text is a library, and this function of it is called.
+    pub(crate) function: Option<CalledFunction>,
     /// Its keys, then its other arguments.
     pub(crate) words: OwnedArgs,
     /// How many of the words are keys.
@@ -74,13 +84,27 @@ pub(crate) struct ScriptCall {
 impl ScriptCall {
     /// What `EVAL` or one of its like calls, for this user.
     pub(crate) fn of(
-        scripts: &NodeScripts,
+        known: Known<'_>,
         spec: &Spec,
         args: Args<'_>,
         user: &User,
         rights: Rights,
     ) -> Result<Self, ErrorReply> {
+        if is_function(spec.id) {
+            let function = known.functions.find(args.at(1)).ok_or(NO_FUNCTION)?;
+            let is_ro = spec.id == CommandId::FcallRo;
+            if is_ro && !function.no_writes {
+                return Err(WRITES);
+            }
+            let permit = Permit::of(user, rights);
+            let rest = function_arguments(args)?;
+            let text = Arc::clone(&function.text);
+            let mut call = Self::new(text, args, rest, function.no_writes, permit);
+            call.function = Some(function.called.clone());
+            return Ok(call);
+        }
         let rest = script_arguments(args)?;
+        let scripts = known.scripts;
         let text = match spec.id {
             CommandId::Evalsha | CommandId::EvalshaRo => {
                 let known = sha_text(args.at(1)).and_then(|sha| scripts.find(&sha));
@@ -91,10 +115,21 @@ impl ScriptCall {
         let is_ro = matches!(spec.id, CommandId::EvalRo | CommandId::EvalshaRo);
         let shebang = Shebang::parse(&text.body).map_err(ErrorReply::new)?;
         if is_ro && shebang.is_some_and(|it| !it.no_writes) {
-            return Err(ErrorReply::constant(
-                "ERR Can not execute a script with write flag using *_ro command.",
-            ));
+            return Err(WRITES);
         }
+        let is_read_only = is_ro || shebang.is_some_and(|it| it.no_writes);
+        let permit = Permit::of(user, rights);
+        Ok(Self::new(text, args, rest, is_read_only, permit))
+    }
+
+    /// A script with its keys, which end at `rest`, and arguments.
+    fn new(
+        text: Arc<ScriptText>,
+        args: Args<'_>,
+        rest: usize,
+        is_read_only: bool,
+        permit: Permit,
+    ) -> Self {
         assert!(
             (FIRST_KEY..=args.len()).contains(&rest),
             "of {} words the keys end at {rest}",
@@ -103,13 +138,25 @@ impl ScriptCall {
         let key_count = rest - FIRST_KEY;
         let mut words = OwnedArgs::with_capacity(0, args.len() - FIRST_KEY);
         args.from(FIRST_KEY).for_each(|word| words.push(word));
-        Ok(Self {
+        Self {
             text,
+            function: None,
             words,
             key_count,
-            is_read_only: is_ro || shebang.is_some_and(|it| it.no_writes),
-            permit: Permit::of(user, rights),
-        })
+            is_read_only,
+            permit,
+        }
+    }
+
+    /// Whether it may make a table grow that is at its bound.
+    pub(crate) fn allows_oom(&self) -> bool {
+        match &self.function {
+            Some(function) => function.allow_oom,
+            None => {
+                let shebang = Shebang::parse(&self.text.body).ok().flatten();
+                shebang.is_some_and(|it| it.allow_oom)
+            }
+        }
     }
 
     /// Its keys.
@@ -135,17 +182,32 @@ impl ScriptCall {
     }
 }
 
-/// Commands that run a script.
+/// Commands that run a script or a function.
 pub(crate) const fn is_script(id: CommandId) -> bool {
     matches!(
         id,
-        CommandId::Eval | CommandId::EvalRo | CommandId::Evalsha | CommandId::EvalshaRo
+        CommandId::Eval
+            | CommandId::EvalRo
+            | CommandId::Evalsha
+            | CommandId::EvalshaRo
+            | CommandId::Fcall
+            | CommandId::FcallRo
     )
+}
+
+/// Those that run a function.
+pub(crate) const fn is_function(id: CommandId) -> bool {
+    matches!(id, CommandId::Fcall | CommandId::FcallRo)
 }
 
 const FIRST_KEY: usize = 3;
 
 const NOSCRIPT: ErrorReply = ErrorReply::constant("NOSCRIPT No matching script. Please use EVAL.");
+
+const NO_FUNCTION: ErrorReply = ErrorReply::constant("ERR Function not found");
+
+const WRITES: ErrorReply =
+    ErrorReply::constant("ERR Can not execute a script with write flag using *_ro command.");
 
 /// A name as clients write it, in upper or lower case.
 pub(crate) fn sha_text(name: &[u8]) -> Option<ShaText> {
@@ -154,12 +216,19 @@ pub(crate) fn sha_text(name: &[u8]) -> Option<ShaText> {
     Some(sha)
 }
 
-/// The request with the script's text in the place of its name, for a transaction that keeps it.
+/// The request with the script's text in the place of its name, for a transaction that keeps it. Of a function it is the name: what it is
+/// then is what runs.
 pub(crate) fn with_text(
-    scripts: &NodeScripts,
+    known: Known<'_>,
     spec: &'static Spec,
     args: Args<'_>,
 ) -> Result<(&'static Spec, OwnedArgs), ErrorReply> {
+    if is_function(spec.id) {
+        known.functions.find(args.at(1)).ok_or(NO_FUNCTION)?;
+        function_arguments(args)?;
+        return Ok((spec, args.to_owned()));
+    }
+    let scripts = known.scripts;
     script_arguments(args)?;
     let by_text = match spec.id {
         CommandId::Evalsha => "eval",

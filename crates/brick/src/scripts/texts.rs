@@ -1,10 +1,12 @@
-//! The scripts that a node knows by their names, and those that run on it.
+//! The scripts that a node knows by their names, the functions that the cluster keeps, and what runs of them on it.
 //!
 //! Invariant: their number and their bytes are bounded; those that were asked for least recently go first. So a client that makes a new text
 //! for each call, as it should not, costs others the names of scripts that they do not use.
 
+use super::functions::Functions;
 use brickyard_command::ErrorReply;
-use brickyard_script::{ShaText, Switch, TEXT_BYTES_MAX, sha1_hex};
+use brickyard_metadata::Libraries;
+use brickyard_script::{ScriptKind, ShaText, Switch, TEXT_BYTES_MAX, sha1_hex};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -95,6 +97,8 @@ impl Texts {
 #[derive(Debug)]
 pub struct NodeScripts {
     texts: Mutex<Texts>,
+    /// Those of the newest catalog that a brick has asked for.
+    functions: Mutex<Arc<Functions>>,
     /// One a brick.
     switches: Vec<Arc<Switch>>,
 }
@@ -105,6 +109,7 @@ impl NodeScripts {
     pub fn new(bricks: usize) -> Self {
         Self {
             texts: Mutex::default(),
+            functions: Mutex::default(),
             switches: (0..bricks).map(|_| Arc::default()).collect(),
         }
     }
@@ -138,9 +143,21 @@ impl NodeScripts {
         drop(forgotten);
     }
 
-    /// Ends the scripts that run on the node's bricks; whether there were any.
-    pub(crate) fn kill(&self) -> bool {
-        let killed = self.switches.iter().filter(|it| it.kill());
+    /// The functions of these libraries, which the node's bricks share.
+    pub(crate) fn functions(&self, libraries: &Libraries) -> Arc<Functions> {
+        let mut known = self
+            .functions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !known.is_of(libraries) {
+            *known = Arc::new(Functions::of(libraries, &known));
+        }
+        Arc::clone(&known)
+    }
+
+    /// Ends the scripts, or the functions, that run on the node's bricks; whether there were any.
+    pub(crate) fn kill(&self, what: ScriptKind) -> bool {
+        let killed = self.switches.iter().filter(|it| it.kill(what));
         killed.count() > 0
     }
 

@@ -47,11 +47,18 @@ pub(crate) const fn is_audited(spec: &Spec) -> bool {
             | Id::ConfigSet
             | Id::ConfigResetstat
             | Id::ClientKill
+            | Id::ClientPause
+            | Id::ClientUnpause
+            | Id::Monitor
             | Id::Flushdb
             | Id::Flushall
             | Id::Shutdown
             | Id::AclSetuser
             | Id::AclDeluser
+            | Id::FunctionDelete
+            | Id::FunctionFlush
+            | Id::FunctionLoad
+            | Id::FunctionRestore
     )
 }
 

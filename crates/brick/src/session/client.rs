@@ -9,6 +9,7 @@ use crate::connection::{Blocked, Connection, ReplyMode};
 use crate::core::Core;
 use crate::forward::Forward;
 use crate::gather::{Gather, Join};
+use crate::pause::Pause;
 use crate::refusal::error_line;
 use crate::request::{Request, Token, Work};
 use crate::users::Users;
@@ -17,6 +18,7 @@ use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_routing::Member;
 use brickyard_types::BrickId;
 use brickyard_wire::Reply;
+use std::time::Duration;
 
 /// Answers CLIENT.
 pub(super) fn client(
@@ -94,6 +96,24 @@ pub(super) fn client(
         ClientCommand::SetLibraryName(name) => session.names.library = name.to_vec(),
         ClientCommand::SetLibraryVersion(version) => {
             session.names.library_version = version.to_vec()
+        }
+        ClientCommand::Pause {
+            milliseconds,
+            holds_all,
+        } => {
+            let pause = if holds_all { Pause::All } else { Pause::Writes };
+            let lasts = Duration::from_millis(milliseconds);
+            core.shared.pause.begin(core.now, lasts, pause);
+        }
+        ClientCommand::Unpause => {
+            core.shared.pause.end();
+            clients.release_held();
+            let own = core.member();
+            let bricks = (0..core.bricks()).map(BrickId);
+            for brick in bricks.filter(|it| *it != own.brick) {
+                let to = Member { brick, ..own };
+                core.outbox.push(to, Forward::Unpaused);
+            }
         }
         ClientCommand::NoEvict(no_evict) => session.no_evict = no_evict,
         ClientCommand::NoTouch(no_touch) => session.no_touch = no_touch,

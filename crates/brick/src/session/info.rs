@@ -211,6 +211,13 @@ impl Info<'_> {
         let (scripts, bytes) = shared.scripts.len_and_bytes();
         field(out, "number_of_cached_scripts", scripts);
         field(out, "used_memory_scripts_eval", bytes);
+        let functions = &self.core.workshop.functions;
+        field(out, "number_of_functions", functions.len());
+        field(
+            out,
+            "number_of_libraries",
+            functions.libraries().iter().len(),
+        );
         let bound = self.memory_bound();
         field(out, "maxmemory", bound);
         field(out, "maxmemory_human", human(bound));

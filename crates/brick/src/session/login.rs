@@ -300,6 +300,7 @@ pub(super) fn use_table(
 
 fn reset(core: &Core, clients: &mut Clients, id: ConnectionId) {
     clients.watch_map(id, false);
+    clients.monitor(core, id, false);
     clients.unsubscribe_all(Desk::of(core), id);
     // Other bricks go on telling of what it listened to until they hear what others do.
     clients.untrack(id);

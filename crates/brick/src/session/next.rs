@@ -70,6 +70,10 @@ pub(crate) enum Then {
     },
     /// That many.
     Count(i64),
+    /// This name.
+    Name(String),
+    /// The function is called, if it is there now.
+    Call(&'static Spec, OwnedArgs),
     /// The connection works on the table.
     Use { table: String, database: u16 },
 }

@@ -1,24 +1,26 @@
-//! EVAL, EVALSHA, their read-only forms, and SCRIPT.
+//! EVAL, EVALSHA, FCALL, their read-only forms, and SCRIPT.
 //!
 //! A script is a transaction of one step: it goes to the brick of its keys, and what it writes is one record there. One that names no key runs
 //! here, until it comes to a key.
 
-use super::next::{Next, Outcome};
+use super::next::{Next, Outcome, Then};
 use super::transact::one_slot;
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
 use crate::core::Core;
+use crate::effect::ControlRequest;
 use crate::gather::{Gather, Join};
 use crate::keyed::{Admission, ScriptRun, admission};
 use crate::refusal::{NO_AUTH, dropped_table, may_distribute, redirect};
-use crate::request::{Request, Work};
-use crate::scripts::{ScriptCall, sha_text};
+use crate::request::{Request, Token, Work};
+use crate::scripts::{ScriptCall, is_function, sha_text};
 use crate::transaction::{Step, Transaction};
 use brickyard_command::request::ScriptCommand;
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_script::Shebang;
+use brickyard_script::{ScriptKind, Shebang};
+use brickyard_wire::Reply;
 
-/// Begins a script.
+/// Begins a script or a function.
 pub(super) fn eval(
     core: &mut Core,
     clients: &mut Clients,
@@ -26,42 +28,86 @@ pub(super) fn eval(
     spec: &'static Spec,
     args: Args<'_>,
 ) -> Outcome {
-    let session = &clients[id].session;
-    let user = session.user.as_deref().ok_or(NO_AUTH)?;
-    let call = ScriptCall::of(
-        &core.shared.scripts,
-        spec,
-        args,
-        user,
-        session.granted.rights,
-    )?;
+    if is_function(spec.id) && core.workshop.functions.find(args.at(1)).is_none() {
+        // Another node may have loaded it a moment ago.
+        let then = Then::Call(spec, args.to_owned());
+        return Ok(Next::Control(ControlRequest::CatchUp, then));
+    }
+    let call = call_of(core, clients, id, spec, args)?;
     let mut route = None;
     if call.keys().next().is_none() {
-        let now = core.unix;
-        let mut scripts = ScriptRun::without_keys(core);
         let mut came_to = Ok(());
         clients.reply(id, |reply| {
-            let start = reply.position();
-            came_to = scripts.run_without_keys(&call, now, reply);
-            if came_to.is_err() {
-                reply.truncate(start);
-            }
+            came_to = run_here(core, &call, reply);
         });
-        scripts.end(core);
         match came_to {
             Ok(()) => return Ok(Next::Done),
             Err(key) => route = Some(key),
         }
     }
-    begin(core, clients, id, Transaction::of_script(call, route))
+    begin(core, clients, id, Transaction::of_script(call, route), None)
 }
 
-/// Sends a script where its keys are.
+/// Begins a function for which a place was left in the output: all that was loaded before it was asked for is known by now.
+pub(super) fn call_in_place(
+    core: &mut Core,
+    clients: &mut Clients,
+    token: Token,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Outcome {
+    let id = token.connection;
+    let call = call_of(core, clients, id, spec, args)?;
+    let mut route = None;
+    if call.keys().next().is_none() {
+        let mut bytes = Vec::new();
+        let mut reply = Reply::new(&mut bytes, clients[id].session.protocol);
+        match run_here(core, &call, &mut reply) {
+            Ok(()) => return Ok(Next::Part(token, bytes)),
+            Err(key) => route = Some(key),
+        }
+    }
+    let transaction = Transaction::of_script(call, route);
+    begin(core, clients, id, transaction, Some(token))
+}
+
+fn call_of(
+    core: &Core,
+    clients: &Clients,
+    id: ConnectionId,
+    spec: &'static Spec,
+    args: Args<'_>,
+) -> Result<ScriptCall, ErrorReply> {
+    let session = &clients[id].session;
+    let user = session.user.as_deref().ok_or(NO_AUTH)?;
+    ScriptCall::of(
+        core.known_scripts(),
+        spec,
+        args,
+        user,
+        session.granted.rights,
+    )
+}
+
+/// Runs what names no key. `Err`: it has come to this one, and nothing has happened.
+fn run_here(core: &mut Core, call: &ScriptCall, reply: &mut Reply<'_>) -> Result<(), Vec<u8>> {
+    let (now, start) = (core.unix, reply.position());
+    let mut scripts = ScriptRun::without_keys(core);
+    let came_to = scripts.run_without_keys(call, now, reply);
+    if came_to.is_err() {
+        reply.truncate(start);
+    }
+    scripts.end(core);
+    came_to
+}
+
+/// Sends a script where its keys are; its reply has the place that was left for it, or gets one.
 fn begin(
     core: &Core,
     clients: &mut Clients,
     id: ConnectionId,
     transaction: Transaction,
+    place: Option<Token>,
 ) -> Outcome {
     let connection = &clients[id];
     let (table, protocol) = (connection.session.table, connection.session.protocol);
@@ -85,8 +131,10 @@ fn begin(
         Some(_) => transaction,
         None => transaction.anchored(),
     };
-    let gather = Gather::new(Join::Only, protocol, 1).costing(transaction.bytes());
-    let token = clients.open_gather(id, gather);
+    let token = place.unwrap_or_else(|| {
+        let gather = Gather::new(Join::Only, protocol, 1).costing(transaction.bytes());
+        clients.open_gather(id, gather)
+    });
     let (origin, work) = (core.own(token), Work::Transaction(Box::new(transaction)));
     let request = Request::new(origin, state.id, protocol, work, core.deadline());
     Ok(match one {
@@ -121,17 +169,16 @@ pub(super) fn script(
                 reply.ok();
             }
             ScriptCommand::Help => help("script", reply),
-            ScriptCommand::Kill if scripts.kill() => reply.ok(),
-            ScriptCommand::Kill => {
-                return Err(ErrorReply::constant(
-                    "NOTBUSY No scripts in execution right now.",
-                ));
-            }
+            ScriptCommand::Kill if scripts.kill(ScriptKind::Script) => reply.ok(),
+            ScriptCommand::Kill => return Err(NOT_BUSY),
             ScriptCommand::Load(text) => reply.bulk(&scripts.add(text)?.sha),
         }
         Ok(())
     })
 }
+
+pub(super) const NOT_BUSY: ErrorReply =
+    ErrorReply::constant("NOTBUSY No scripts in execution right now.");
 
 /// Refuses a text that is no script.
 fn check(core: &mut Core, text: &[u8]) -> Result<(), ErrorReply> {

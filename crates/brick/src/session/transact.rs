@@ -81,7 +81,7 @@ pub(crate) fn enqueue(
     let connection = &mut clients[id];
     check_slots(core, connection, spec, args)?;
     let (spec, owned) = match is_script(spec.id) {
-        true => with_text(&core.shared.scripts, spec, args)?,
+        true => with_text(core.known_scripts(), spec, args)?,
         false => (spec, args.to_owned()),
     };
     let queue = connection.session.multi.queue.as_mut();
@@ -148,6 +148,10 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::AclSetuser
             | CommandId::AclDeluser
             | CommandId::AclGenpass
+            | CommandId::FunctionDelete
+            | CommandId::FunctionFlush
+            | CommandId::FunctionLoad
+            | CommandId::FunctionRestore
             | CommandId::TableUse
             | CommandId::TableCreate
             | CommandId::TableAlter
@@ -167,6 +171,7 @@ const fn is_whole_table(id: CommandId) -> bool {
             | CommandId::ClientList
             | CommandId::ClientReply
             | CommandId::ClientTracking
+            | CommandId::Monitor
             | CommandId::ClusterCountkeysinslot
             | CommandId::ClusterGetkeysinslot
     )
@@ -312,9 +317,8 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
     }
     let user = session.user.as_deref().ok_or(NO_AUTH)?;
     let rights = session.granted.rights;
-    let scripts = &core.shared.scripts;
-    let script =
-        |spec, args: &OwnedArgs| ScriptCall::of(scripts, spec, args.as_args(), user, rights);
+    let known = core.known_scripts();
+    let script = |spec, args: &OwnedArgs| ScriptCall::of(known, spec, args.as_args(), user, rights);
     let (steps, later) = split(queue.commands, script)?;
     assert_eq!(steps.len(), later.len(), "each command has one place");
     let transaction = Transaction {

@@ -31,6 +31,13 @@ pub enum ClientCommand<'a> {
     NoEvict(bool),
     /// Let this connection's commands not count as use of keys.
     NoTouch(bool),
+    /// Let commands of the node's clients wait for so many milliseconds: all, or those that may write.
+    Pause {
+        /// For so long.
+        milliseconds: u64,
+        /// All of them.
+        holds_all: bool,
+    },
     /// Turn replies on or off.
     Reply(ReplyMode),
     /// `LIB-NAME` of the client's library; the text was checked.
@@ -43,6 +50,8 @@ pub enum ClientCommand<'a> {
     Tracking(TrackingRequest<'a>),
     /// What of that it has asked for.
     TrackingInfo,
+    /// Let commands go on that wait.
+    Unpause,
 }
 
 /// Which connections CLIENT LIST shows.
@@ -120,6 +129,7 @@ impl<'a> ClientCommand<'a> {
             CommandId::ClientList => Self::List(ClientFilter::parse(args)?),
             CommandId::ClientNoEvict => Self::NoEvict(on_or_off(args.at(2))?),
             CommandId::ClientNoTouch => Self::NoTouch(on_or_off(args.at(2))?),
+            CommandId::ClientPause => parse_pause(args)?,
             CommandId::ClientReply => Self::Reply(ReplyMode::parse(args.at(2))?),
             CommandId::ClientSetinfo => Self::parse_set_info(args.at(2), args.at(3))?,
             CommandId::ClientSetname => {
@@ -128,6 +138,7 @@ impl<'a> ClientCommand<'a> {
             }
             CommandId::ClientTracking => Self::Tracking(TrackingRequest::parse(args)?),
             CommandId::ClientTrackinginfo => Self::TrackingInfo,
+            CommandId::ClientUnpause => Self::Unpause,
             _ => panic!("{id:?} is no subcommand of CLIENT"),
         })
     }
@@ -151,6 +162,35 @@ impl<'a> ClientCommand<'a> {
             )))
         }
     }
+}
+
+fn parse_pause(args: Args<'_>) -> Result<ClientCommand<'_>, ErrorReply> {
+    let is = |mode: &[u8], word: &[u8]| mode.eq_ignore_ascii_case(word);
+    let holds_all = match (args.len(), args.get(3)) {
+        (3, _) => true,
+        (4, Some(mode)) if is(mode, b"all") => true,
+        (4, Some(mode)) if is(mode, b"write") => false,
+        (4, _) => {
+            return Err(ErrorReply::constant(
+                "ERR CLIENT PAUSE mode must be WRITE or ALL",
+            ));
+        }
+        _ => {
+            let name = String::from_utf8_lossy(args.at(1));
+            return Err(ErrorReply::new(format!(
+                "ERR unknown subcommand or wrong number of arguments for '{name}'. Try CLIENT HELP."
+            )));
+        }
+    };
+    let timeout = parse_integer(args.at(2)).ok_or(ErrorReply::constant(
+        "ERR timeout is not an integer or out of range",
+    ))?;
+    let milliseconds =
+        u64::try_from(timeout).map_err(|_| ErrorReply::constant("ERR timeout is negative"))?;
+    Ok(ClientCommand::Pause {
+        milliseconds,
+        holds_all,
+    })
 }
 
 impl ClientFilter {

@@ -141,6 +141,23 @@ pub(super) const COMMANDS: &[Spec] = &[
                     "enabled",
                     &[Argument::word("on", "ON"), Argument::word("off", "OFF")],
                 )]),
+            command(CommandId::ClientPause, "client|pause", -3, ADMIN)
+                .docs(
+                    "Lets commands of this node's clients wait for some time.",
+                    "2.9.50",
+                    "O(1)",
+                )
+                .arguments(&[
+                    Argument::integer("timeout"),
+                    Argument::one_of(
+                        "mode",
+                        &[
+                            Argument::word("write", "WRITE"),
+                            Argument::word("all", "ALL"),
+                        ],
+                    )
+                    .optional(),
+                ]),
             command(CommandId::ClientReply, "client|reply", 3, ANY_TIME)
                 .docs(
                     "Turns replies on this connection on or off.",
@@ -194,6 +211,11 @@ pub(super) const COMMANDS: &[Spec] = &[
                 "Returns what CLIENT TRACKING was asked for on this connection.",
                 "6.2.0",
                 "O(1)",
+            ),
+            command(CommandId::ClientUnpause, "client|unpause", 2, ADMIN).docs(
+                "Lets commands go on that wait by CLIENT PAUSE.",
+                "6.2.0",
+                "O(N) for N connections that wait",
             ),
         ]),
     command(

@@ -2,7 +2,7 @@
 
 /// Which command a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
+#[repr(u16)]
 #[rustfmt::skip]
 pub enum CommandId {
     /// `APPEND`
@@ -143,6 +143,8 @@ pub enum CommandId {
     ClientNoEvict,
     /// `CLIENT NO-TOUCH`
     ClientNoTouch,
+    /// `CLIENT PAUSE`
+    ClientPause,
     /// `CLIENT REPLY`
     ClientReply,
     /// `CLIENT SETINFO`
@@ -153,6 +155,8 @@ pub enum CommandId {
     ClientTracking,
     /// `CLIENT TRACKINGINFO`
     ClientTrackinginfo,
+    /// `CLIENT UNPAUSE`
+    ClientUnpause,
     /// `ECHO`
     Echo,
     /// `HELLO`
@@ -245,6 +249,8 @@ pub enum CommandId {
     MemoryStats,
     /// `MEMORY USAGE`
     MemoryUsage,
+    /// `MONITOR`
+    Monitor,
     /// `ROLE`
     Role,
     /// `SAVE`
@@ -395,6 +401,30 @@ pub enum CommandId {
     Evalsha,
     /// `EVALSHA_RO`
     EvalshaRo,
+    /// `FCALL`
+    Fcall,
+    /// `FCALL_RO`
+    FcallRo,
+    /// `FUNCTION`
+    Function,
+    /// `FUNCTION DELETE`
+    FunctionDelete,
+    /// `FUNCTION DUMP`
+    FunctionDump,
+    /// `FUNCTION FLUSH`
+    FunctionFlush,
+    /// `FUNCTION HELP`
+    FunctionHelp,
+    /// `FUNCTION KILL`
+    FunctionKill,
+    /// `FUNCTION LIST`
+    FunctionList,
+    /// `FUNCTION LOAD`
+    FunctionLoad,
+    /// `FUNCTION RESTORE`
+    FunctionRestore,
+    /// `FUNCTION STATS`
+    FunctionStats,
     /// `SCRIPT`
     Script,
     /// `SCRIPT EXISTS`

@@ -17,7 +17,7 @@ use super::{COMMANDS, Spec};
 // so that no two commands share a place; the build fails if a new command breaks that.
 
 const INDEX_BITS: u32 = 10;
-const MULTIPLIER: u64 = 0x81d0_9124_95fb_472b;
+const MULTIPLIER: u64 = 0x9b4c_cbb0_10e0_5fdf;
 const NAME_BYTES_MAX: usize = 16;
 const NOTHING: u8 = u8::MAX;
 

@@ -288,6 +288,11 @@ pub(super) const COMMANDS: &[Spec] = &[
                     Argument::integer("count").token("SAMPLES").optional(),
                 ]),
         ]),
+    command(CommandId::Monitor, "monitor", 1, ADMIN).docs(
+        "Shows this connection what all clients of the node ask for.",
+        "1.0.0",
+        "O(1)",
+    ),
     command(
         CommandId::Role,
         "role",

@@ -12,6 +12,7 @@ mod digest;
 mod figure9;
 mod forming;
 mod full_disk;
+mod functions;
 mod gateway;
 mod grow;
 mod hashes;

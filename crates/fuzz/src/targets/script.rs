@@ -1,7 +1,7 @@
 //! Scripts as clients send them, and what they give the helpers: whatever they are, they end within their bounds, and nothing of one is left
 //! for the next.
 
-use brickyard_script::{Allowance, CommandHost, Engine, Script, ScriptEnd, sha1_hex};
+use brickyard_script::{Allowance, CommandHost, Engine, Script, ScriptEnd, library_name, sha1_hex};
 use brickyard_wire::{Protocol, Value};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -38,8 +38,29 @@ fn run_one(engine: &mut Engine, body: &[u8], argument: &[u8]) -> ScriptEnd {
         sha: &sha1_hex(body),
         keys: &[b"key"],
         args: &[argument],
+        function: None,
     };
     engine.run(&script, &mut Words)
+}
+
+/// Takes the bytes for a library; if they are one, its functions are called.
+fn load_and_call(engine: &mut Engine, body: &[u8]) {
+    let _name = library_name(body);
+    engine.allow(&ALLOWANCE);
+    let Ok(functions) = engine.load(body) else {
+        return;
+    };
+    for function in functions.iter().take(3) {
+        engine.allow(&ALLOWANCE);
+        let script = Script {
+            body,
+            sha: &sha1_hex(body),
+            keys: &[b"key"],
+            args: &[body],
+            function: Some(&function.name),
+        };
+        engine.run(&script, &mut Words);
+    }
 }
 
 thread_local! {
@@ -50,6 +71,7 @@ thread_local! {
 pub(super) fn run(input: &[u8]) {
     ENGINE.with_borrow_mut(|engine| {
         run_one(engine, input, input);
+        load_and_call(engine, input);
         for reader in READERS {
             run_one(engine, reader, input);
         }
@@ -63,7 +85,7 @@ pub(super) fn run(input: &[u8]) {
 }
 
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    let texts: [&[u8]; 10] = [
+    let texts: [&[u8]; 11] = [
         b"return redis.call('get', KEYS[1])",
         b"local t = {} for i = 1, 100 do t[i] = redis.pcall('incr', KEYS[1], i) end return t",
         b"if ARGV[1] == '1' then return redis.status_reply('OK') else error({err = 'E x'}) end",
@@ -73,6 +95,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         b">I2i4c3sd!8f",
         b"^(%a+)%s*=%s*(%b{})%f[%w].-$%1",
         b"%5.2f|%d|%-10s|%q|%x|%c",
+        b"#!lua name=a\nlocal n = 0 redis.register_function{function_name='f', callback=function(keys, args) n = n + 1 \
+          return redis.call('get', keys[1], n) end, flags={'no-writes'}} redis.register_function('g', function() return 1 end)",
         b"#!lua flags=no-writes\nreturn (('x'):rep(100):gsub('x', {x = 'y'}))",
     ];
     texts.map(<[u8]>::to_vec).to_vec()

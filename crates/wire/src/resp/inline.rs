@@ -23,7 +23,7 @@ pub(super) enum Words {
 pub(super) fn split(line: &[u8], spans: &mut Vec<Span>) -> Option<Words> {
     if line.iter().any(|byte| matches!(byte, b'"' | b'\'')) {
         let mut request = Vec::new();
-        encode_request(&mut request, &unquote(line)?);
+        encode_request(&mut request, &split_words(line)?);
         return Some(Words::Quoted(request));
     }
     let first = spans.len();
@@ -38,7 +38,9 @@ pub(super) fn split(line: &[u8], spans: &mut Vec<Span>) -> Option<Words> {
     Some(Words::Plain(spans.len() - first))
 }
 
-fn unquote(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+/// The words of a line. Nothing if quotes are unbalanced.
+#[must_use]
+pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut at = 0;
     while let Some(start) = next_word(line, at) {

@@ -10,7 +10,7 @@ fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
         }
         Words::Quoted(request) => {
             assert_eq!(spans, [], "a quoted line gives no spans");
-            let words = unquote(line)?;
+            let words = split_words(line)?;
             let mut expected = Vec::new();
             encode_request(&mut expected, &words);
             assert_eq!(request, expected);

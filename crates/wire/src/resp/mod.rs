@@ -15,6 +15,7 @@ mod value;
 
 pub use decode::{RequestDecoder, Span, Step};
 pub use encode::{Reply, encode_request};
+pub use inline::split_words;
 pub use limits::{Limits, ReplyLimits};
 pub use protocol::Protocol;
 pub use reply_decode::{ReplyDecoder, ReplyStep};
