@@ -17,6 +17,8 @@ pub const REDIS_VERSION: &str = "7.0";
 pub enum Language {
     /// go-redis.
     Go,
+    /// Real programs of Go, which need a newer one than go-redis does.
+    GoPrograms,
     /// Jedis.
     Java,
     /// ioredis.
@@ -29,6 +31,7 @@ impl Language {
     const fn client(self) -> &'static str {
         match self {
             Self::Go => "go-redis",
+            Self::GoPrograms => "programs of Go",
             Self::Java => "Jedis",
             Self::Node => "ioredis",
             Self::Python => "redis-py",
@@ -38,6 +41,7 @@ impl Language {
     const fn folder(self) -> &'static str {
         match self {
             Self::Go => "go",
+            Self::GoPrograms => "go-programs",
             Self::Java => "java",
             Self::Node => "node",
             Self::Python => "python",
@@ -46,7 +50,7 @@ impl Language {
 
     const fn pins(self) -> &'static str {
         match self {
-            Self::Go => "go.sum",
+            Self::Go | Self::GoPrograms => "go.sum",
             Self::Java => "pom.xml",
             Self::Node => "package-lock.json",
             Self::Python => "requirements.txt",

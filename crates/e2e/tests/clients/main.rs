@@ -1,4 +1,5 @@
-//! Stock cluster clients, not adapted in any way, through a node kill: `clients/README.md` says what each does.
+//! Stock clients, not adapted in any way: cluster clients through a node kill, and real programs on top of all of them;
+//! `clients/README.md` says what each does.
 
 #![expect(clippy::unwrap_used, reason = "a test's failure is its message")]
 
@@ -6,6 +7,9 @@ mod go;
 mod java;
 mod kill;
 mod node;
+mod programs;
+mod programs_page;
 mod python;
 mod rust;
+mod rust_programs;
 mod tools;
