@@ -18,6 +18,8 @@ pub const REDIS_VERSION: &str = "7.0";
 pub enum Language {
     /// go-redis.
     Go,
+    /// Real programs of Go, which need a newer one than go-redis does.
+    GoPrograms,
     /// Jedis.
     Java,
     /// ioredis.
@@ -30,6 +32,7 @@ impl Language {
     const fn client(self) -> &'static str {
         match self {
             Self::Go => "go-redis",
+            Self::GoPrograms => "programs of Go",
             Self::Java => "Jedis",
             Self::Node => "ioredis",
             Self::Python => "redis-py",
@@ -39,6 +42,7 @@ impl Language {
     const fn folder(self) -> &'static str {
         match self {
             Self::Go => "go",
+            Self::GoPrograms => "go-programs",
             Self::Java => "java",
             Self::Node => "node",
             Self::Python => "python",
@@ -47,7 +51,7 @@ impl Language {
 
     const fn pins(self) -> &'static str {
         match self {
-            Self::Go => "go.sum",
+            Self::Go | Self::GoPrograms => "go.sum",
             Self::Java => "pom.xml",
             Self::Node => "package-lock.json",
             Self::Python => "requirements.txt",

@@ -1,6 +1,7 @@
-//! go-redis.
+//! go-redis, and real programs of Go.
 
 use crate::kill::{sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls};
+use crate::programs::do_what_the_page_says;
 use brickyard_e2e::process::run;
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
@@ -12,14 +13,17 @@ const BUILD_PATIENCE: Duration = Duration::from_secs(400);
 
 /// The workload, built into the folder.
 fn workload(folder: &TempDir) -> Option<Command> {
-    let client = Language::Go;
+    built(Language::Go, folder)
+}
+
+fn built(client: Language, folder: &TempDir) -> Option<Command> {
     let fetched = client.fetched()?;
     let go = stock::runtime("go", client)?;
-    let program = folder.path().join("workload");
+    let program = folder.path().join("program");
     let mut build = Command::new(go);
     build
         .current_dir(client.sources())
-        .args(["build", "-o"])
+        .args(["build", "-trimpath", "-o"])
         .arg(&program)
         .arg(".")
         .env("GOMODCACHE", fetched.join("modules"))
@@ -52,5 +56,13 @@ fn go_redis_sees_all_keys_through_a_node_kill() {
     if let Some(mut workload) = workload(&folder) {
         workload.arg("keyspace");
         sees_all_keys_through_a_kill(workload);
+    }
+}
+
+#[test]
+fn programs_of_go_do_what_the_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(programs) = built(Language::GoPrograms, &folder) {
+        do_what_the_page_says("Go", programs);
     }
 }

@@ -20,7 +20,8 @@ pub(crate) fn replicated_cluster() -> Cluster {
     replicated(Cluster::start(&[0, 1, 2], 1, &[]))
 }
 
-fn replicated(cluster: Cluster) -> Cluster {
+/// Gives `default` a second replica, and every node its primaries.
+pub(crate) fn replicated(cluster: Cluster) -> Cluster {
     let altered = try_wait_for(PATIENCE, || {
         let mut client = cluster.try_client(0).ok()?;
         let reply = client.try_call(&["TABLE", "ALTER", "default", "REPLICAS", "2"]);

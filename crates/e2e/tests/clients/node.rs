@@ -1,8 +1,9 @@
-//! ioredis.
+//! ioredis, and real programs of Node.
 
 use crate::kill::{
     sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls_as_a_user,
 };
+use crate::programs::do_what_the_page_says;
 use brickyard_e2e::stock::{self, Language};
 use std::process::Command;
 
@@ -35,5 +36,12 @@ fn ioredis_survives_a_node_kill_under_tls_as_a_user() {
 fn ioredis_sees_all_keys_through_a_node_kill() {
     if let Some(program) = program("keyspace.js") {
         sees_all_keys_through_a_kill(program);
+    }
+}
+
+#[test]
+fn programs_of_node_do_what_the_page_says() {
+    if let Some(programs) = program("programs/main.js") {
+        do_what_the_page_says("Node", programs);
     }
 }

@@ -1,7 +1,8 @@
-//! redis-py: its cluster client, and its plain one through the gateway; one of a user with limits.
+//! redis-py: its cluster client, and its plain one through the gateway; one of a user with limits; real programs of Python.
 
 use crate::kill::{sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls};
 use brickyard_e2e::cluster::Cluster;
+use crate::programs::do_what_the_page_says;
 use brickyard_e2e::deadline::PATIENCE;
 use brickyard_e2e::process::run;
 use brickyard_e2e::server::Setup;
@@ -81,4 +82,12 @@ fn redis_py_is_told_of_a_limit_and_what_it_was_refused_was_not_executed() {
     assert!(finished.status.success(), "{}", finished.text());
     let acknowledged = finished.stdout.split(' ').next().unwrap_or_default();
     assert_eq!(root.line("GET counter").text(), acknowledged);
+}
+
+#[test]
+fn programs_of_python_do_what_the_page_says() {
+    if let Some(mut programs) = stock::python() {
+        programs.arg(Language::Python.sources().join("programs"));
+        do_what_the_page_says("Python", programs);
+    }
 }
