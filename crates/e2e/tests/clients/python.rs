@@ -1,8 +1,8 @@
 //! redis-py: its cluster client, and its plain one through the gateway; one of a user with limits; real programs of Python.
 
 use crate::kill::{sees_all_keys_through_a_kill, survives_a_kill, survives_a_kill_under_tls};
-use brickyard_e2e::cluster::Cluster;
 use crate::programs::do_what_the_page_says;
+use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::PATIENCE;
 use brickyard_e2e::process::run;
 use brickyard_e2e::server::Setup;
