@@ -95,7 +95,7 @@ pub fn python() -> Option<Command> {
 #[must_use]
 pub fn python_sources() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    root.unwrap_or(Path::new("")).join("clients/python")
+    root.unwrap_or_else(|| Path::new("")).join("clients/python")
 }
 
 /// The same Python, if it has our own library as its sources are now; otherwise says that its test is skipped.

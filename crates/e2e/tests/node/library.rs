@@ -14,9 +14,11 @@ fn with_table<F: Future<Output = ()>>(test: impl FnOnce(Table) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .unwrap();
+        .expect("a runtime");
     runtime.block_on(async {
-        let client = Client::connect(Options::new([seed])).await.unwrap();
+        let client = Client::connect(Options::new([seed]))
+            .await
+            .expect("a client");
         test(client.table("t")).await;
     });
 }
@@ -69,7 +71,7 @@ fn fields_of_a_hash_are_read_and_written() {
 async fn walk(table: &Table, begin: u16, end: u16) -> (Vec<Vec<u8>>, usize) {
     let mut scan = table.scan().page(50).slots(begin..end);
     let (mut keys, mut pages) = (Vec::new(), 0);
-    while let Some(page) = scan.next_page().await.unwrap() {
+    while let Some(page) = scan.next_page().await.expect("a page") {
         keys.extend(page);
         pages += 1;
     }
