@@ -202,7 +202,7 @@ impl Brick {
         let rest = rests_until.filter(|it| *it > self.core.now);
         let clean = self.cleaner.rests_until();
         let transaction = self.core.requests.distributed.next_deadline();
-        let pause = self.core.shared.pause.ends_at(self.core.now);
+        let pause = self.core.shared.oversight.pause.ends_at(self.core.now);
         let pause = pause.filter(|_| self.clients.has_held());
         [silence, rest, clean, transaction, pause]
             .into_iter()
