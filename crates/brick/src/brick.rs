@@ -206,7 +206,7 @@ impl Brick {
         let transaction = self.core.requests.distributed.next_deadline();
         // Answers wait for the next turn, and that for nothing.
         let answers = self.clients.trackers.has_work().then_some(self.core.now);
-        let pause = self.core.shared.pause.ends_at(self.core.now);
+        let pause = self.core.shared.oversight.pause.ends_at(self.core.now);
         let pause = pause.filter(|_| self.clients.has_held());
         [silence, rest, clean, transaction, answers, pause]
             .into_iter()

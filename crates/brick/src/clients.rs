@@ -10,11 +10,10 @@
 //! - A connection is executed while it may, and is read while it can be executed or its input is short.
 //! - A connection is in a list exactly if its mark says so; one that was removed is in none.
 //!
-//! The files: this one the lists, `subscribers` (who subscribes to channels), `trackers` (who keeps copies of keys), `monitors` (who watches what others ask for), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
+//! The files: this one the lists, `subscribers` (who subscribes to channels, or watches), `trackers` (who keeps copies of keys), `memory` (what buffers take, and who is closed for it), `reply` (replies and their placeholders), `room` (for
 //! replies that are made elsewhere), `user` (who acts, and where). Not here: what a request does (`batch`, `execute`).
 
 mod memory;
-mod monitors;
 mod reply;
 mod room;
 mod subscribers;
@@ -76,8 +75,6 @@ pub(crate) struct Clients {
     map_watchers: Vec<(ConnectionId, u64)>,
     subscribers: Subscribers,
     pub(crate) trackers: Trackers,
-    /// Told of what others ask for, with the client that asked.
-    monitors: Vec<(ConnectionId, u64)>,
     /// Whose next command waits for the end of a pause, with the client.
     held: Vec<(ConnectionId, u64)>,
     /// A batch is being executed.

@@ -346,7 +346,7 @@ impl Brick {
 
     /// Commands that wait by `CLIENT PAUSE` go on, if none has to any more.
     fn end_pause(&mut self) {
-        let is_paused = self.core.shared.pause.at(self.core.now).is_some();
+        let is_paused = self.core.shared.oversight.pause.at(self.core.now).is_some();
         if self.clients.has_held() && !is_paused {
             self.clients.release_held();
         }

@@ -21,7 +21,7 @@ use crate::refusal::error_line;
 use crate::request::Attempt;
 use crate::scripts::is_script;
 use crate::session::transact::{enqueue, is_queueable};
-use crate::slowlog::SlowCommand;
+use crate::slowlog::{SlowCommand, first_secret};
 use brickyard_command::{Args, CommandId, ErrorReply, Spec, keys, table::flag};
 use brickyard_routing::Member;
 use brickyard_wire::Reply;
@@ -65,8 +65,14 @@ impl Brick {
 
     fn execute_batch(&mut self, is_single: bool) {
         let batch = std::mem::take(&mut self.batch);
-        let pause = self.core.shared.pause.at(self.core.now);
-        self.core.workshop.shown = self.core.shared.monitors.are_there().then(Vec::new);
+        let pause = self.core.shared.oversight.pause.at(self.core.now);
+        self.core.workshop.shown = self
+            .core
+            .shared
+            .oversight
+            .monitors
+            .are_there()
+            .then(Vec::new);
         let mut last = None;
         for parsed in batch.iter() {
             let id = parsed.connection;
@@ -101,7 +107,9 @@ impl Brick {
         let connection = &self.clients[parsed.connection];
         let is_request = matches!(parsed.found, Found::Request { .. });
         let args = batch.args(parsed, connection.input.bytes());
-        is_request && pause.holds(args, connection.session.multi.queue.as_ref())
+        let queue = connection.session.multi.queue.as_ref();
+        let queued = queue.into_iter().flat_map(|it| &it.commands);
+        is_request && pause.holds(args, queued.map(|(spec, _)| *spec))
     }
 
     /// What the run's clients have asked for goes to those who watch.
@@ -112,7 +120,7 @@ impl Brick {
         };
         let (own, lines) = (self.core.member(), Arc::<[u8]>::from(lines));
         let shared = Arc::clone(&self.core.shared);
-        for brick in shared.monitors.bricks() {
+        for brick in shared.oversight.monitors.bricks() {
             if brick == own.brick {
                 self.clients.deliver_lines(&lines, &shared.settings);
             } else {
@@ -212,7 +220,10 @@ impl Brick {
                 if let Some(lines) = &mut self.core.workshop.shown
                     && is_shown(spec)
                 {
-                    write_line(lines, self.core.unix, &self.clients[id], spec, args);
+                    let connection = &self.clients[id];
+                    let from = (connection.session.database, &connection.accepted.peer[..]);
+                    let secrets_from = first_secret(Some(spec), args);
+                    write_line(lines, self.core.unix, from, secrets_from, args);
                 }
                 let is_keyed =
                     spec.key_first > 0 && spec.id != CommandId::Watch && !spec.has(flag::PUBSUB);

@@ -7,14 +7,13 @@ use crate::channels::NodeChannels;
 use crate::directory::NodeClients;
 use crate::effect::{ControlReply, ControlRequest, Effect, Event, SetRule};
 use crate::log_chunk::{LogChunk, verified};
-use crate::monitor::NodeMonitors;
-use crate::pause::NodePause;
 use crate::quota::Quotas;
 use crate::scripts::NodeScripts;
 use crate::session::audit::AuditRecord;
 use crate::settings::Settings;
 use crate::shared::{
-    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
+    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, Oversight, ProcessStats,
+    Shared,
 };
 use crate::stats::Stats;
 use crate::users::{User, Users};
@@ -147,8 +146,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
         directory: NodeClients::default(),
-        pause: NodePause::default(),
-        monitors: NodeMonitors::new(bricks as usize),
+        oversight: Oversight::new(bricks as usize),
         lowest_level: Arc::default(),
     })
 }

@@ -9,8 +9,6 @@
 //! - No line has a password, nor more than [`LINE_BYTES_MAX`] bytes: of long arguments the beginning is shown.
 //! - What administers the node is not shown, as in Redis.
 
-use crate::connection::Connection;
-use crate::slowlog::{REDACTED, first_secret};
 use brickyard_command::{Args, Spec, table::flag};
 use brickyard_types::{BrickId, UnixMillis};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -71,19 +69,20 @@ pub(crate) const fn is_shown(spec: &Spec) -> bool {
     !spec.has(flag::ADMIN)
 }
 
-/// Writes what a client asks for as a line.
+/// What is shown in the place of a user's name or password, as in the slow log.
+const REDACTED: &[u8] = b"(redacted)";
+
+/// Writes what a client asks for as a line: one whose database and address these are, and which names nobody before that argument.
 pub(crate) fn write_line(
     out: &mut Vec<u8>,
     now: UnixMillis,
-    connection: &Connection,
-    spec: &'static Spec,
+    (database, peer): (u16, &str),
+    secrets_from: usize,
     args: &Args<'_>,
 ) {
     let (seconds, milliseconds) = (now.0 / 1000, now.0 % 1000);
-    let (database, peer) = (connection.session.database, &connection.accepted.peer);
     let start = out.len();
     out.extend(format!("+{seconds}.{milliseconds:03}000 [{database} {peer}]").into_bytes());
-    let secrets_from = first_secret(Some(spec), args);
     for at in 0..args.len() {
         if out.len() - start > LINE_BYTES_MAX - ARGUMENT_BYTES_SHOWN {
             out.extend(format!(" \"... ({} more arguments)\"", args.len() - at).into_bytes());

@@ -9,7 +9,6 @@
 //!
 //! Not here: which connections wait (`clients`).
 
-use crate::transaction::Queue;
 use brickyard_command::{Args, CommandId, Spec, command_of, table::flag};
 use brickyard_types::Instant;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -67,8 +66,12 @@ impl NodePause {
 }
 
 impl Pause {
-    /// Whether a command waits; `queue` is that of the transaction which an EXEC would run.
-    pub(crate) fn holds(self, args: Args<'_>, queue: Option<&Queue>) -> bool {
+    /// Whether a command waits; an EXEC would run what is queued.
+    pub(crate) fn holds(
+        self,
+        args: Args<'_>,
+        mut queued: impl Iterator<Item = &'static Spec>,
+    ) -> bool {
         // What is none is refused at once.
         let Some(spec) = command_of(args) else {
             return false;
@@ -81,9 +84,7 @@ impl Pause {
         match self {
             _ if is_exempt => false,
             Self::All => true,
-            Self::Writes if spec.id == CommandId::Exec => {
-                queue.is_some_and(|it| it.commands.iter().any(|(spec, _)| may_write(spec)))
-            }
+            Self::Writes if spec.id == CommandId::Exec => queued.any(may_write),
             Self::Writes => may_write(spec),
         }
     }

@@ -14,14 +14,15 @@
 
 mod call;
 mod functions;
+mod text;
 mod texts;
 
 pub(crate) use call::{
     Known, Permit, Restriction, ScriptCall, is_function, is_script, sha_text, with_text,
 };
 pub(crate) use functions::{CalledFunction, Functions, flags_of};
+pub(crate) use text::ScriptText;
 pub use texts::NodeScripts;
-pub(crate) use texts::ScriptText;
 
 use crate::settings::Settings;
 use brickyard_script::{Allowance, Engine};

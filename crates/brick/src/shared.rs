@@ -115,6 +115,26 @@ impl NodeCounters {
     }
 }
 
+/// What operators do to all clients of the node.
+#[derive(Debug)]
+pub struct Oversight {
+    /// Whether commands wait.
+    pub pause: NodePause,
+    /// Who watches what clients ask for.
+    pub monitors: NodeMonitors,
+}
+
+impl Oversight {
+    /// Of a node with so many bricks: no command waits, and nobody watches.
+    #[must_use]
+    pub fn new(bricks: usize) -> Self {
+        Self {
+            pause: NodePause::default(),
+            monitors: NodeMonitors::new(bricks),
+        }
+    }
+}
+
 /// The node, as all its bricks see it. Made once at start.
 #[derive(Debug)]
 pub struct Shared {
@@ -146,10 +166,8 @@ pub struct Shared {
     pub channels: NodeChannels,
     /// Where the clients of all bricks are.
     pub directory: NodeClients,
-    /// Whether its clients' commands wait.
-    pub pause: NodePause,
-    /// Who watches what its clients ask for.
-    pub monitors: NodeMonitors,
+    /// What operators do to all clients.
+    pub oversight: Oversight,
     /// What all nodes of the cluster know.
     pub lowest_level: Arc<LowestLevel>,
 }

@@ -80,7 +80,7 @@ impl Slowlog {
 }
 
 /// What the log shows in the place of a user's name or password, as Redis's does.
-pub(crate) const REDACTED: &[u8] = b"(redacted)";
+const REDACTED: &[u8] = b"(redacted)";
 
 /// What the log keeps of a command's arguments: never a password.
 fn shortened(spec: Option<&Spec>, args: &Args<'_>) -> Vec<Vec<u8>> {

@@ -73,6 +73,7 @@ pub mod testing;
 
 pub use acl::{CATEGORIES, CommandSet, KeyUse, UnknownCommand, command_of, keys_used, of_category};
 pub use args::{Args, OwnedArgs};
+pub use brickyard_rdb::{LibrariesError, dump_libraries, restore_libraries};
 pub use describe::{describe, help};
 pub use dump::payload_of;
 pub use error::{ErrorReply, Failure};

@@ -82,6 +82,12 @@ impl Libraries {
             })?;
             all.insert(name, Arc::new(library));
         }
+        assert!(
+            added.len() <= all.len(),
+            "{} of {} libraries are new",
+            added.len(),
+            all.len()
+        );
         check_all(&all)?;
         let has_changed = *self.by_name != all;
         if has_changed {
@@ -96,7 +102,8 @@ impl Libraries {
             return Err(Refusal::UnknownLibrary);
         }
         let gone = Arc::make_mut(&mut self.by_name).remove(name);
-        Ok(Done::changed(gone.is_some()))
+        assert!(gone.is_some(), "library '{name}' was there");
+        Ok(Done::changed(true))
     }
 
     /// All of them go.
@@ -113,9 +120,14 @@ impl Libraries {
 
     /// Those of a catalog that was read.
     pub(crate) fn read(stored: Vec<Library>) -> Result<Self, String> {
-        let mut libraries = Self::default();
+        let (mut libraries, count) = (Self::default(), stored.len());
         let added = libraries.add(stored, LibraryPolicy::Append);
         let _done = added.map_err(|refusal| refusal.to_string())?;
+        assert_eq!(
+            libraries.iter().len(),
+            count,
+            "each library has a name of its own"
+        );
         Ok(libraries)
     }
 }
@@ -140,6 +152,12 @@ fn check_all(all: &BTreeMap<String, Arc<Library>>) -> Result<(), Refusal> {
             });
         }
     }
+    assert!(
+        names.len() >= all.len(),
+        "{} functions of {} libraries",
+        names.len(),
+        all.len()
+    );
     Ok(())
 }
 

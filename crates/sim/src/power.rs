@@ -13,13 +13,12 @@ use crate::what::What;
 use brickyard_brick::acl_log::NodeAclLog;
 use brickyard_brick::channels::NodeChannels;
 use brickyard_brick::directory::NodeClients;
-use brickyard_brick::monitor::NodeMonitors;
-use brickyard_brick::pause::NodePause;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
-    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
+    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, Oversight, ProcessStats,
+    Shared,
 };
 use brickyard_brick::stats::Stats;
 use brickyard_brick::users::Users;
@@ -457,8 +456,7 @@ fn shared(
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
         directory: NodeClients::default(),
-        pause: NodePause::default(),
-        monitors: NodeMonitors::new(shape.bricks as usize),
+        oversight: Oversight::new(shape.bricks as usize),
         lowest_level: Arc::default(),
     }
 }

@@ -1,4 +1,4 @@
-//! Clients that subscribe to channels.
+//! Clients that subscribe to channels, or watch what others ask for.
 //!
 //! In:  names to subscribe to, messages. Out: messages in the outputs of those who subscribe.
 //!
@@ -27,6 +27,8 @@ pub(super) const UNREAD_MAX: usize = 32 << 20;
 pub(crate) struct Subscribers {
     /// By [`Kind`].
     by_name: [BTreeMap<Vec<u8>, BTreeSet<ConnectionId>>; 3],
+    /// Told of what others ask for (`MONITOR`), with the client that asked.
+    monitors: Vec<(ConnectionId, u64)>,
 }
 
 /// Where a brick's subscribers are made known.
@@ -166,6 +168,53 @@ impl Clients {
             out.extend_from_slice(bytes);
             connection.output.end(start, CommitDependency::NONE);
             self.list(*id);
+        }
+    }
+
+    /// The client watches from now on, or no more.
+    pub(crate) fn monitor(&mut self, core: &Core, id: ConnectionId, is_on: bool) {
+        let connection = &mut self[id];
+        let watcher = (id, connection.client);
+        let was_on = std::mem::replace(&mut connection.session.told.requests, is_on);
+        if is_on && !was_on {
+            core.shared.oversight.monitors.add(core.id);
+            self.subscribers.monitors.push(watcher);
+        } else if !is_on && was_on {
+            self.forget_monitor(core, watcher);
+        }
+    }
+
+    pub(super) fn forget_monitor(&mut self, core: &Core, watcher: (ConnectionId, u64)) {
+        let at = self
+            .subscribers
+            .monitors
+            .iter()
+            .position(|it| *it == watcher);
+        self.subscribers
+            .monitors
+            .swap_remove(at.expect("it watched"));
+        core.shared.oversight.monitors.remove(core.id);
+    }
+
+    /// Whoever watches gets these lines.
+    pub(crate) fn deliver_lines(&mut self, lines: &[u8], settings: &Settings) {
+        let unread_max = settings.output_max().min(UNREAD_MAX);
+        for at in 0..self.subscribers.monitors.len() {
+            let (id, client) = self.subscribers.monitors[at];
+            let connection = &mut self[id];
+            assert_eq!(connection.client, client, "a client that is gone watches");
+            if connection.end.is_broken {
+                continue;
+            }
+            if connection.output.len() + lines.len() > unread_max {
+                self.on_broken(id);
+                continue;
+            }
+            let out = connection.output.begin();
+            let start = out.len();
+            out.extend_from_slice(lines);
+            connection.output.end(start, CommitDependency::NONE);
+            self.list(id);
         }
     }
 

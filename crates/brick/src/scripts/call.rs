@@ -1,7 +1,8 @@
 //! A script or function that is called: its text, keys and arguments, and what its commands may do.
 
 use super::functions::{CalledFunction, Functions};
-use super::texts::{NodeScripts, ScriptText};
+use super::text::ScriptText;
+use super::texts::NodeScripts;
 use crate::users::{Rights, User};
 use brickyard_command::request::{function_arguments, script_arguments};
 use brickyard_command::{Args, CommandId, CommandSet, ErrorReply, OwnedArgs, Spec, lookup};

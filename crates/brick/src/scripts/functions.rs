@@ -5,7 +5,7 @@
 //! Invariant: a function that is called is that of the newest catalog which its brick has heard of, and its text goes along wherever it runs: a
 //! brick that has not heard of it yet runs it all the same.
 
-use super::texts::ScriptText;
+use super::text::ScriptText;
 use brickyard_metadata::{Libraries, Library, LibraryFunction};
 use brickyard_script::FUNCTION_FLAGS;
 use std::collections::BTreeMap;

@@ -4,9 +4,10 @@
 //! for each call, as it should not, costs others the names of scripts that they do not use.
 
 use super::functions::Functions;
+use super::text::ScriptText;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Libraries;
-use brickyard_script::{ScriptKind, ShaText, Switch, TEXT_BYTES_MAX, sha1_hex};
+use brickyard_script::{ScriptKind, ShaText, Switch, TEXT_BYTES_MAX};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,22 +16,6 @@ const SCRIPTS_MAX: usize = 10_000;
 
 /// Most bytes of their texts.
 const BYTES_MAX: usize = 64 << 20;
-
-/// A script's text and its name.
-#[derive(Debug)]
-pub(crate) struct ScriptText {
-    pub(crate) sha: ShaText,
-    pub(crate) body: Box<[u8]>,
-}
-
-impl ScriptText {
-    pub(crate) fn new(body: &[u8]) -> Self {
-        Self {
-            sha: sha1_hex(body),
-            body: body.into(),
-        }
-    }
-}
 
 /// The texts that are known.
 #[derive(Debug, Default)]

@@ -1,4 +1,5 @@
 use super::*;
+use brickyard_script::sha1_hex;
 
 fn name(text: &str) -> ShaText {
     sha1_hex(text.as_bytes())

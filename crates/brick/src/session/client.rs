@@ -103,10 +103,10 @@ pub(super) fn client(
         } => {
             let pause = if holds_all { Pause::All } else { Pause::Writes };
             let lasts = Duration::from_millis(milliseconds);
-            core.shared.pause.begin(core.now, lasts, pause);
+            core.shared.oversight.pause.begin(core.now, lasts, pause);
         }
         ClientCommand::Unpause => {
-            core.shared.pause.end();
+            core.shared.oversight.pause.end();
             clients.release_held();
             let own = core.member();
             let bricks = (0..core.bricks()).map(BrickId);

@@ -19,11 +19,12 @@ use crate::keyed::ScriptRun;
 use crate::refusal::NO_AUTH;
 use crate::scripts::{Functions, flags_of};
 use brickyard_command::request::{FunctionCommand, RestorePolicy};
-use brickyard_command::{Args, ErrorReply, Spec, glob, help};
+use brickyard_command::{
+    Args, ErrorReply, LibrariesError, Spec, dump_libraries, glob, help, restore_libraries,
+};
 use brickyard_metadata::{
     Change, LIBRARIES_BYTES_MAX, LIBRARY_BYTES_MAX, Library, LibraryFunction, LibraryPolicy,
 };
-use brickyard_rdb::{LibrariesError, dump_libraries, restore_libraries};
 use brickyard_script::{ScriptKind, library_name};
 use brickyard_wire::Reply;
 

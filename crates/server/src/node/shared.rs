@@ -12,13 +12,12 @@ use brickyard_brick::channels::NodeChannels;
 use brickyard_brick::directory::NodeClients;
 use brickyard_brick::keyspace_events::EventClasses;
 use brickyard_brick::lowest_level::LowestLevel;
-use brickyard_brick::monitor::NodeMonitors;
-use brickyard_brick::pause::NodePause;
 use brickyard_brick::quota::Quotas;
 use brickyard_brick::scripts::NodeScripts;
 use brickyard_brick::settings::Settings;
 use brickyard_brick::shared::{
-    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, ProcessStats, Shared,
+    BrickAddress, NodeAddress, NodeCounters, NodeIdentity, NodeLimits, Oversight, ProcessStats,
+    Shared,
 };
 use brickyard_brick::stats::Stats;
 use brickyard_brick::users::{Grant, Rights, User, Users};
@@ -98,8 +97,7 @@ pub(super) fn shared(
         acl_log: NodeAclLog::default(),
         channels: NodeChannels::default(),
         directory: NodeClients::default(),
-        pause: NodePause::default(),
-        monitors: NodeMonitors::new(addresses.bricks.len()),
+        oversight: Oversight::new(addresses.bricks.len()),
         lowest_level,
     })
 }
