@@ -122,8 +122,9 @@ func outcome(one program, at *place) string {
 		if one.needs != "" && isUnknown(one.needs, text) {
 			return "needs " + one.needs
 		}
-		// A partition changes hands, which a busy machine does to a cluster. Applications go on by themselves then.
-		if !strings.Contains(text, "try again") || time.Since(begin) > patience {
+		// A partition changed hands meanwhile, which a busy machine does to a cluster. Applications go on by themselves then.
+		isMoved := strings.Contains(text, "try again") || strings.Contains(text, "UNKNOWNRESULT")
+		if !isMoved || time.Since(begin) > patience {
 			return "fails"
 		}
 		fmt.Fprintf(os.Stderr, "again: %s: %s\n", one.client, one.does)

@@ -105,9 +105,13 @@ public final class Programs {
         return text.toLowerCase().contains("unknown redis command called from script") || isUnknown(command, failure.getCause());
     }
 
-    /** Whether the failure says so: a partition changes hands, which a busy machine does to a cluster. Applications go on by themselves then. */
+    /** Whether a partition changed hands meanwhile, which a busy machine does to a cluster. Applications go on by themselves then. */
     private static boolean isToBeRepeated(Throwable failure) {
-        return failure != null && (String.valueOf(failure.getMessage()).contains("try again") || isToBeRepeated(failure.getCause()));
+        if (failure == null) {
+            return false;
+        }
+        String text = String.valueOf(failure.getMessage());
+        return text.contains("try again") || text.contains("UNKNOWNRESULT") || isToBeRepeated(failure.getCause());
     }
 
     /** Runs it over an empty table, and gives what it failed by. */

@@ -84,10 +84,10 @@ function isUnknown(command, error) {
   return isUnknown(command, error.cause) || (error.errors ?? []).some((it) => isUnknown(command, it));
 }
 
-// Whether the error says so: a partition changes hands, which a busy machine does to a cluster. Applications go on by themselves then.
+// Whether a partition changed hands meanwhile, which a busy machine does to a cluster. Applications go on by themselves then.
 function isToBeRepeated(error) {
   if (!error) return false;
-  return /try again/.test(error.message) || isToBeRepeated(error.cause) || (error.errors ?? []).some(isToBeRepeated);
+  return /try again|UNKNOWNRESULT/.test(error.message) || isToBeRepeated(error.cause) || (error.errors ?? []).some(isToBeRepeated);
 }
 
 // Runs it over an empty table, and gives what it failed by.

@@ -86,8 +86,8 @@ def is_unknown(command: str, error: BaseException) -> bool:
 
 
 def is_to_be_repeated(error: BaseException) -> bool:
-    """Whether the error says so: a partition changes hands, which a busy machine does to a cluster. Applications go on by themselves then."""
-    return any("try again" in text for text in texts(error))
+    """Whether a partition changed hands meanwhile, which a busy machine does to a cluster. Applications go on by themselves then."""
+    return any("try again" in text or "UNKNOWNRESULT" in text for text in texts(error))
 
 
 def late(*_: object) -> None:
