@@ -6,27 +6,42 @@
 use crate::kill::replicated;
 use crate::programs_page::{FAILS, Page, Row};
 use brickyard_e2e::cluster::Cluster;
+use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::process::{Finished, run};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// For all programs of a language: half a minute where nothing else is done.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// Programs do not try again what they are refused while a view changes; here no node is taken for lost because the machine is busy.
+/// No node is taken for lost because the machine is busy.
 const LONG_LEASE: [&str; 4] = ["--lease", "20s", "--eviction-timeout", "20s"];
 
-/// The page is written by one test at a time.
-static WRITING: Mutex<()> = Mutex::new(());
+/// One language at a time: each is a cluster and a runtime of its own, and the page is one.
+static TURN: Mutex<()> = Mutex::new(());
 
-/// Three nodes, and two copies of what `default` has.
+/// Waits for its turn; that another language's failed does not matter.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Three nodes, and two copies of what `default` has. Nothing is moved any more: programs do not all repeat what is refused
+/// while a partition changes hands.
 pub(crate) fn programs_cluster() -> Cluster {
-    replicated(Cluster::start(&[0, 1, 2], 1, &LONG_LEASE))
+    let cluster = replicated(Cluster::start(&[0, 1, 2], 1, &LONG_LEASE));
+    wait_for("no move that is left", || {
+        let mut client = cluster.try_client(0).ok()?;
+        let plan = client.try_call(&["REBALANCE", "PLAN"]).ok()?;
+        plan.items()?.is_empty().then_some(())
+    });
+    cluster.client(0).must(&["REBALANCE", "PAUSE"]);
+    cluster
 }
 
 /// Runs a language's programs, and holds the page against what they say.
 pub(crate) fn do_what_the_page_says(language: &str, command: Command) {
+    let _turn = turn();
     let cluster = programs_cluster();
     let seen = seen(&cluster, command);
     hold_against_page(language, &seen);
@@ -71,7 +86,6 @@ fn rows(finished: &Finished) -> Vec<Row> {
 
 /// Holds the page's section against what was seen; or writes it anew.
 pub(crate) fn hold_against_page(language: &str, seen: &[Row]) {
-    let _one = WRITING.lock().unwrap();
     let mut page = Page::read();
     if std::env::var("BRICKYARD_GOLDEN").is_ok_and(|it| it == "write") {
         page.replace(language, seen);
