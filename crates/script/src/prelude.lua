@@ -321,11 +321,13 @@ for _, name in ipairs { 'concat', 'insert', 'remove' } do
     as_table(of, name)
     local count = #of
     if name == 'insert' and select('#', ...) > 1 then
-      -- What stands at the place and behind it moves by one; whoever asks for a place far below the first is charged for the way.
+      -- From there on everything moves by one, in one instruction that nothing interrupts.
       local place = tonumber((...))
-      if place and place < 1 then count = count - place end
+      if place and place < -LONG then
+        error("bad argument #2 to 'insert' (position out of bounds)", 2)
+      end
     end
-    if count > LONG then charge(min(count, INTEGER_MAX) * 16) end
+    if count > LONG then charge(count * 16) end
     return change(of, ...)
   end
 end

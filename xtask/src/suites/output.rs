@@ -133,13 +133,15 @@ fn outcomes(output: &str) -> Vec<(String, Outcome)> {
             "skip" => found.push((text.to_owned(), Outcome::Skipped)),
             "ignore" => {
                 // `Tag: slow denied` has a colon of its own; a block of tests has no name.
-                let (name, why) = text.split_at(text.rfind("Tag: ").unwrap_or_default());
-                let (name, why) = match name.strip_suffix(": ") {
-                    Some(name) => (name.to_owned(), why),
-                    None => match text.rsplit_once(": ") {
-                        Some((name, why)) if why != text => (name.to_owned(), why),
-                        _ => (format!("(block {})", found.len()), text),
-                    },
+                // A block of tests has no name, and a reason such as `Tag: slow denied` a colon of its own.
+                let named = text.split_once(": Tag: ");
+                let named = named.or_else(|| text.rsplit_once(": "));
+                let (name, why) = match named {
+                    Some((name, why)) if name != "Tag" => (name.to_owned(), why),
+                    _ => {
+                        let why = text.strip_prefix("Tag: ").unwrap_or(text);
+                        (format!("(block {})", found.len()), why)
+                    }
                 };
                 found.push((name, Outcome::Ignored(why.to_owned())));
             }

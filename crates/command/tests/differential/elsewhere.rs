@@ -264,6 +264,9 @@ fn ours() -> BTreeSet<&'static str> {
         .collect()
 }
 
+/// Whether a release has a command.
+type IsIn = fn(&Named) -> bool;
+
 /// What the rows of a table have in common, and the commands.
 type Rows<'a> = BTreeMap<(bool, &'a str, &'a str, &'a str), Vec<String>>;
 
@@ -306,7 +309,7 @@ where it is not what they say. `{HOW}` writes it anew.
 |---|---|---|
 "
     );
-    let releases: [(&str, fn(&Named) -> bool); 3] = [
+    let releases: [(&str, IsIn); 3] = [
         ("Redis 7.2", |it| it.redis == "7.2"),
         ("Redis 8.12, with its modules", |it| it.redis != "-"),
         ("Valkey 9.1", |it| it.valkey != "-"),
