@@ -332,8 +332,9 @@ impl Node {
 
     pub(crate) fn receive(&mut self, client: Client) -> String {
         let brick = &mut self.bricks[client.brick];
-        let reply = String::from_utf8_lossy(brick.output(client.id)).into_owned();
-        brick.on_sent(client.id, reply.len());
+        let bytes = brick.output(client.id);
+        let (reply, len) = (String::from_utf8_lossy(bytes).into_owned(), bytes.len());
+        brick.on_sent(client.id, len);
         reply.replace("\r\n", " ").trim_end().to_owned()
     }
 

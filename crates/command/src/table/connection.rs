@@ -201,7 +201,8 @@ pub(super) const COMMANDS: &[Spec] = &[
                         &[Argument::word("on", "ON"), Argument::word("off", "OFF")],
                     ),
                     Argument::integer("client-id").token("REDIRECT").optional(),
-                    Argument::string("prefix").token("PREFIX").multiple_token().optional(),
+                    Argument::string("prefix").token("PREFIX").multiple()
+                        .multiple_token().optional(),
                     Argument::word("bcast", "BCAST").optional(),
                     Argument::word("optin", "OPTIN").optional(),
                     Argument::word("optout", "OPTOUT").optional(),

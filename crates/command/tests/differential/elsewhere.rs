@@ -84,29 +84,10 @@ const REASONS: &[(&str, &str)] = &[
     ("bitrangeintarray", NEWER),
     ("himport", NEWER),
     ("himport|*", NEWER),
-    ("fcall", "not there yet"),
-    ("fcall_ro", "not there yet"),
-    ("function", "not there yet"),
-    ("function|*", "not there yet"),
     ("script|debug", "there is no debugger"),
     (
         "script|show",
         "newer than what is served here; a client has the text that it sent",
-    ),
-    ("client|caching", "client-side caching is not there yet"),
-    ("client|getredir", "client-side caching is not there yet"),
-    ("client|tracking", "client-side caching is not there yet"),
-    (
-        "client|trackinginfo",
-        "client-side caching is not there yet",
-    ),
-    (
-        "client|pause",
-        "failovers and moves hold writers up by themselves, for as long as they take",
-    ),
-    (
-        "client|unpause",
-        "failovers and moves hold writers up by themselves, for as long as they take",
     ),
     ("client|unblock", "no command blocks"),
     (
@@ -135,10 +116,6 @@ const REASONS: &[(&str, &str)] = &[
     (
         "module|*",
         "there are no modules: foreign code in the process could break every promise",
-    ),
-    (
-        "monitor",
-        "would show each client's values to another one; `TABLE HOTKEYS`, `SLOWLOG` and the audit log tell what goes on",
     ),
     (
         "failover",
