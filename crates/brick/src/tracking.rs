@@ -191,6 +191,11 @@ impl Holders {
             self.evict();
         }
         self.held.insert(at, vec![holder]);
+        assert!(
+            self.held.len() as u64 <= keys_max.max(1),
+            "{} keys are held",
+            self.held.len()
+        );
     }
 
     /// One key makes room for others: its copies are recalled.

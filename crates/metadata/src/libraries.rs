@@ -88,7 +88,7 @@ impl Libraries {
             added.len(),
             all.len()
         );
-        check_all(&all)?;
+        check_all(&all, &added)?;
         let has_changed = *self.by_name != all;
         if has_changed {
             self.by_name = Arc::new(all);
@@ -135,8 +135,11 @@ impl Libraries {
 /// Most of a name that is none which is shown.
 const NAME_SHOWN_MAX: usize = 128;
 
-/// What cannot be of all libraries together.
-fn check_all(all: &BTreeMap<String, Arc<Library>>) -> Result<(), Refusal> {
+/// What cannot be of all libraries together; of two functions of one name that of the library is told which is new.
+fn check_all(
+    all: &BTreeMap<String, Arc<Library>>,
+    added: &BTreeSet<String>,
+) -> Result<(), Refusal> {
     let bytes: usize = all.values().map(|it| it.bytes_len()).sum();
     if bytes > LIBRARIES_BYTES_MAX {
         return Err(Refusal::TooManyLibraries {
@@ -145,7 +148,8 @@ fn check_all(all: &BTreeMap<String, Arc<Library>>) -> Result<(), Refusal> {
         });
     }
     let mut names = BTreeSet::new();
-    for function in all.values().flat_map(|it| &it.functions) {
+    let (new, old): (Vec<_>, Vec<_>) = all.values().partition(|it| added.contains(&it.name));
+    for function in old.into_iter().chain(new).flat_map(|it| &it.functions) {
         if !names.insert(function.name.to_ascii_lowercase()) {
             return Err(Refusal::FunctionTaken {
                 name: function.name.clone(),

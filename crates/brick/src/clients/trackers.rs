@@ -321,6 +321,10 @@ impl Clients {
         } else if std::mem::take(&mut trackers.round.forgets) {
             self.recall_all();
         }
+        assert!(
+            !self.trackers.round.missing.is_empty() || self.trackers.begun.is_empty(),
+            "all bricks know, and clients wait"
+        );
         due
     }
 

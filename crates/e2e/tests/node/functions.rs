@@ -100,7 +100,6 @@ const LIBRARIES: &[&str] = &[
     "redis.register_function('f', function() redis.set_repl(redis.REPL_ALL) return redis.sha1hex('') end)",
     "redis.register_function('f', function() return {redis.REPL_ALL, redis.LOG_WARNING} end)",
     "redis.register_function('f', function() redis.setresp(3) return type(redis.call('get', '{t}none')) end)",
-    "redis.register_function('f', redis.log)",
     "local x = redis.LOG_NOTICE redis.register_function('f', function() return x end)",
     "redis.register_function('f', function(keys, args) redis.call('set', keys[1], args[1]) return redis.call('get', keys[1]) end)",
     "redis.register_function('f', function(keys, args) redis.call('set', keys[1], args[1]) error('after it') end)",

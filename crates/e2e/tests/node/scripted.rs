@@ -272,16 +272,8 @@ fn commands_of_other_types_are_unknown() {
             "ERR unknown command 'sadd', with args beginning with: 'k' 'f' 'v' ",
         ),
         (
-            "FCALL f 0",
-            "ERR unknown command 'FCALL', with args beginning with: 'f' '0' ",
-        ),
-        (
             "MOVE k 1",
             "ERR unknown command 'MOVE', with args beginning with: 'k' '1' ",
-        ),
-        (
-            "MONITOR",
-            "ERR unknown command 'MONITOR', with args beginning with: ",
         ),
     ] {
         assert_eq!(
