@@ -286,7 +286,7 @@ impl Brick {
     ) {
         let (core, clients) = (&mut self.core, &mut self.clients);
         let is_tracked = spec.has(flag::READONLY) && clients.tracks(id);
-        match keyed::execute(core, clients, id, spec, target, args, attempt, is_tracked) {
+        match keyed::execute(core, clients, id, spec, target, args, attempt) {
             Ok(Left::Nothing) if is_tracked => {
                 let keys = keys(spec, *args).map(|at| args.at(at));
                 note_reads(core, clients, id, keys);

@@ -103,8 +103,8 @@ pub(crate) fn execute(
     target: Option<Target>,
     args: &Args<'_>,
     attempt: Option<Attempt>,
-    is_tracked: bool,
 ) -> Result<Left, ErrorReply> {
+    let is_tracked = spec.has(flag::READONLY) && clients.tracks(id);
     let connection = &clients[id];
     let table = connection.session.table;
     let protocol = connection.session.protocol;

@@ -130,7 +130,7 @@ enum SentWork<'a> {
     },
     Part(Cow<'a, Part>),
     /// What a client that keeps copies reads. A node that knows none takes it for no message.
-    Tracked(#[serde(borrow)] Box<SentWork<'a>>),
+    Tracked(#[serde(borrow)] Box<Self>),
 }
 
 #[derive(Serialize, Deserialize)]
