@@ -175,8 +175,7 @@ fn transaction_that_was_answered_has_happened_whoever_dies() {
 fn what_a_transaction_has_only_read_does_not_change_before_it_commits() {
     let (mut cluster, anchor, other) = cluster();
     let third = cluster.key_at(2, 0);
-    let script =
-        "if redis.call('exists', KEYS[2]) == 0 then redis.call('set', KEYS[1], 'mine') end";
+    let script = "if redis.call('exists', KEYS[2], KEYS[3]) == 0 then redis.call('set', KEYS[1], 'mine') end";
     let run = |one: &str, two: &str| format!("EVAL \"{script}\" 3 {one} {two} {third}");
     for _ in 0..4 {
         let clients = [0, 1].map(|at| cluster.connect(at, Port::Node));
