@@ -223,9 +223,7 @@ impl Brick {
         self.core.stats().turns.add(1);
         self.has_ended_turn = false;
         self.core.replicas.check_lease(now);
-        for (to, notice) in self.clients.trackers.take_answers() {
-            self.core.outbox.tell(to, notice);
-        }
+        self.copies().answer();
     }
 
     /// Tells the brick how much of a core's time its loop has taken since it began; a few times a second, for what it tells

@@ -324,8 +324,8 @@ impl Brick {
         self.core.outbox.push(to, Forward::Request(request));
     }
 
-    /// Tells another brick that its request does not belong here; it was not executed. One of this node gets what only
-    /// reads back, since it has not kept it.
+    /// Tells another brick that its request does not belong here; it was not executed. One of this node gets it back, since it has
+    /// not kept it.
     pub(crate) fn send_back(&mut self, request: Request) {
         let Origin { member, token } = request.origin;
         assert_ne!(member, self.core.member(), "it goes back to this brick");
@@ -333,7 +333,7 @@ impl Brick {
             let line = honest_line(&request.work, &CHANGING_HANDS);
             return self.respond(&request, line, CommitDependency::NONE);
         }
-        if member.node == self.core.shared.identity.node && request.work.only_reads() {
+        if member.node == self.core.shared.identity.node && !token.is_of_part() {
             let message = Forward::Returned(Box::new(request));
             return self.core.outbox.push(member, message);
         }
@@ -686,12 +686,18 @@ impl Brick {
         }
     }
 
-    /// A brick of this node does not serve what it was asked to read.
+    /// A brick of this node does not serve what it was asked.
     pub(crate) fn on_returned(&mut self, request: Request) {
         assert_eq!(request.origin.member, self.core.member(), "not for here");
         let token = request.origin.token;
         let was_local_read = self.end_local_read(token);
-        if was_local_read || matches!(request.work, Work::Subrequest(..)) {
+        let is_part_of_read =
+            request.work.only_reads() && matches!(request.work, Work::Subrequest(..));
+        let connection = self.clients.get(token.connection);
+        let is_last = connection
+            .filter(|it| it.client == token.client)
+            .is_some_and(|it| it.output.ends_with(token.placeholder));
+        if was_local_read || is_part_of_read || is_last {
             let refused = await_view_again(&mut self.core, request);
             self.tell_refused(refused);
         } else {

@@ -69,7 +69,7 @@ pub enum Forward {
     Request(Request),
     /// Answers.
     Reply(ForwardReply),
-    /// Gives back what does not belong to the brick that was asked, which did nothing; within a node, reads alone.
+    /// Gives back what does not belong to the brick that was asked, which did nothing.
     Returned(Box<Request>),
     /// Gives back what would have a reply for which there is no room, or comes behind such a one.
     NoRoom(Box<Request>, usize),

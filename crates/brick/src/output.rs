@@ -222,6 +222,12 @@ impl Output {
         }
     }
 
+    /// Whether nothing was answered behind this place, which is still to be filled.
+    pub(crate) fn ends_with(&self, placeholder: PlaceholderId) -> bool {
+        let last = self.held.back();
+        matches!(last, Some(Chunk::Placeholder { id, filled: None, .. }) if *id == placeholder)
+    }
+
     /// How many replies are being made elsewhere.
     #[inline]
     pub(crate) fn placeholders(&self) -> usize {

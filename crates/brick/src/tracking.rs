@@ -28,7 +28,7 @@ use std::ops::Bound;
 use std::time::Duration;
 
 /// How long a write waits for bricks to which it has sent recalls.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long a key that was recalled gets no new holders if nobody writes it after all.
 const FREE_FOR: Duration = Duration::from_millis(100);
@@ -162,7 +162,6 @@ impl Holders {
 
     fn send_recall(&mut self, to: Member, at: &At, (writer, is_awaited): (u64, bool)) {
         let (table, key) = (at.0, at.1.clone());
-        let is_awaited = is_awaited && to != self.own;
         self.send(
             to,
             Notice::Recall {
@@ -230,12 +229,11 @@ impl Holders {
             return recalled.waits_for.is_empty();
         }
         let holders = self.held.remove(&at).unwrap_or_default();
-        let mut all: BTreeSet<Member> = self.listening_to(key).chain(holders).collect();
+        let all: BTreeSet<Member> = self.listening_to(key).chain(holders).collect();
+        // This brick answers itself in the next turn, too: what leaves for other nodes in this one does so before what its clients are told.
         for holder in &all {
             self.send_recall(*holder, &at, (writer, true));
         }
-        // Its own clients are told before any reply leaves.
-        all.remove(&self.own);
         let is_free = all.is_empty();
         assert!(
             !self.held.contains_key(&at),

@@ -39,8 +39,9 @@ fn a_write_waits_until_all_other_bricks_have_told_their_clients() {
     assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
     assert_eq!(
         recalls(&mut holders),
-        [(own, false), (one, true), (two, true)]
+        [(own, true), (one, true), (two, true)]
     );
+    assert!(!holders.on_recalled(own, TABLE, b"k".to_vec()));
     assert!(!holders.on_recalled(one, TABLE, b"k".to_vec()));
     assert!(
         !holders.recall(TABLE, b"k", ANYBODY, at(1)),
@@ -53,12 +54,17 @@ fn a_write_waits_until_all_other_bricks_have_told_their_clients() {
     assert!(holders.is_empty());
 }
 
+/// What leaves for other nodes does so before what clients are told in the same turn.
 #[test]
-fn only_own_clients_hold_up_nothing() {
+fn own_clients_are_waited_for_as_others_are() {
     let mut holders = holders();
-    holders.note_read(TABLE, b"k", member(0, 0), 10);
+    let own = member(0, 0);
+    holders.note_read(TABLE, b"k", own, 10);
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    assert_eq!(recalls(&mut holders), [(own, true)]);
+    assert!(holders.on_recalled(own, TABLE, b"k".to_vec()));
     assert!(holders.recall(TABLE, b"k", ANYBODY, at(0)));
-    assert_eq!(recalls(&mut holders), [(member(0, 0), false)]);
+    holders.note_written(TABLE, b"k");
     assert!(holders.is_empty());
 }
 
@@ -85,11 +91,11 @@ fn a_brick_that_does_not_answer_is_waited_for_no_longer_and_owes_nothing_once_it
     holders.note_read(TABLE, b"other", gone, 10);
     assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
     holders.take_outgoing();
-    assert!(!holders.on_tick(at(99), |_| true));
-    assert!(holders.on_tick(at(100), |_| true));
-    assert!(holders.recall(TABLE, b"k", ANYBODY, at(100)));
+    assert!(!holders.on_tick(at(499), |_| true));
+    assert!(holders.on_tick(at(500), |_| true));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(500)));
     assert!(
-        holders.recall(TABLE, b"other", ANYBODY, at(100)),
+        holders.recall(TABLE, b"other", ANYBODY, at(500)),
         "nothing is known of it"
     );
     let all = Outgoing {
@@ -97,7 +103,7 @@ fn a_brick_that_does_not_answer_is_waited_for_no_longer_and_owes_nothing_once_it
         notice: Notice::RecallAll,
     };
     assert_eq!(holders.take_outgoing(), [all]);
-    holders.on_tick(at(200), |_| true);
+    holders.on_tick(at(600), |_| true);
     assert_eq!(holders.take_outgoing().len(), 1, "it has not answered yet");
     holders.on_recalled_all(gone);
     holders.on_tick(at(300), |_| true);
@@ -113,7 +119,7 @@ fn a_key_that_nobody_writes_after_all_can_be_kept_again() {
     holders.recall(TABLE, b"k", ANYBODY, at(0));
     holders.on_recalled(one, TABLE, b"k".to_vec());
     holders.take_outgoing();
-    holders.on_tick(at(200), |_| true);
+    holders.on_tick(at(600), |_| true);
     holders.note_read(TABLE, b"k", one, 10);
     assert_eq!(holders.take_outgoing(), []);
 }
@@ -195,8 +201,8 @@ fn a_new_primary_writes_nothing_before_copies_are_forgotten_of_which_it_knows_no
     assert!(!holders.on_recalled_all(one));
     assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
     assert!(
-        holders.on_tick(at(100), |_| true),
+        holders.on_tick(at(500), |_| true),
         "who is gone is not waited for"
     );
-    assert!(holders.recall(TABLE, b"k", ANYBODY, at(100)));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(500)));
 }

@@ -441,9 +441,17 @@ pub(crate) fn take_own(core: &mut Core, clients: &mut Clients) {
     for Outgoing { to, notice } in core.holders.take_outgoing() {
         match notice {
             Notice::Recall {
-                table, key, writer, ..
+                table,
+                key,
+                writer,
+                is_awaited,
             } if to == own => {
                 clients.recall(own, table, &key, writer);
+                if is_awaited {
+                    clients
+                        .trackers
+                        .answer(own, Notice::Recalled { table, key });
+                }
             }
             Notice::RecallAll if to == own => clients.recall_all(),
             notice => core.outbox.tell(to, notice),

@@ -71,6 +71,18 @@ impl<'a> Copies<'a> {
         }
     }
 
+    /// In the turn after: who has recalled copies hears that clients were told, this brick itself like others.
+    pub(crate) fn answer(&mut self) {
+        let own = self.core.member();
+        for (to, notice) in self.clients.trackers.take_answers() {
+            if to == own {
+                self.on_notice(own, notice);
+            } else {
+                self.core.outbox.tell(to, notice);
+            }
+        }
+    }
+
     /// A brick of another node holds copies: there is a stream to it by the time at which they are recalled.
     pub(crate) fn dial_holder(&mut self, member: Member) {
         let catalog = self.core.tables.catalog();

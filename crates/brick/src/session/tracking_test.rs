@@ -446,7 +446,7 @@ fn a_node_that_does_not_answer_holds_up_a_write_for_a_moment_and_is_told_to_forg
     turns(&mut cluster);
     assert_eq!(cluster.receive(reader), changed(&key));
     assert_eq!(cluster.receive(writer), "");
-    cluster.tick(Duration::from_millis(100));
+    cluster.tick(Duration::from_millis(500));
     turns(&mut cluster);
     assert_eq!(cluster.receive(writer), "+OK");
     cluster.mute(0, false);
