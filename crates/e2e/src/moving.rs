@@ -10,8 +10,10 @@ use crate::{
     binary::installed, client::Client, deadline::wait_for, port::free_block, process::Process,
     random::Random, skip::announce,
 };
+use brickyard_tls::Dialer;
 use std::{
     collections::BTreeMap,
+    io,
     path::Path,
     process::Command,
     sync::{
@@ -35,41 +37,61 @@ pub struct Origin {
     pub process: Process,
     /// Where it listens.
     pub port: u16,
+    tls: Option<Dialer>,
 }
 
 impl Origin {
     /// Starts `redis-server` or `valkey-server`, if it is there; otherwise announces that `what` is skipped.
     #[must_use]
     pub fn start(program: &str, what: &str, folder: &Path) -> Option<Self> {
+        Self::start_by(program, what, folder, (&[], None))
+    }
+
+    /// The same with more arguments; with a dialer it speaks TLS alone, by certificates that the arguments name.
+    #[must_use]
+    pub fn start_by(
+        program: &str,
+        what: &str,
+        folder: &Path,
+        (more, tls): (&[&str], Option<Dialer>),
+    ) -> Option<Self> {
         let Some(path) = installed(program) else {
             let why = format!("{program} is not on the PATH; install it, or run .ci/clients");
             announce(what, &why);
             return None;
         };
         let port = free_block(1);
+        let number = port.to_string();
         let mut command = Command::new(path);
+        let ports: &[&str] = match tls {
+            None => &["--port", &number],
+            Some(_) => &["--port", "0", "--tls-port", &number],
+        };
         command
-            .args([
-                "--bind",
-                "127.0.0.1",
-                "--save",
-                "",
-                "--port",
-                &port.to_string(),
-            ])
+            .args(["--bind", "127.0.0.1", "--save", ""])
+            .args(ports)
+            .args(more)
             .arg("--dir")
             .arg(folder);
         let process = Process::start(&mut command, &folder.join("origin"));
+        let origin = Self { process, port, tls };
         wait_for("the source to answer", || {
-            Client::try_connect(port).ok()?.try_call(&["PING"]).ok()
+            origin.try_connect().ok()?.try_call(&["PING"]).ok()
         });
-        Some(Self { process, port })
+        Some(origin)
     }
 
     /// A connection.
+    ///
+    /// # Panics
+    /// If there is none.
     #[must_use]
     pub fn connect(&self) -> Client {
-        Client::connect(self.port)
+        self.try_connect().expect("the source answers")
+    }
+
+    fn try_connect(&self) -> io::Result<Client> {
+        Client::try_connect_by("127.0.0.1", self.port, self.tls.as_ref())
     }
 
     /// Gives it so many keys, `old:0` to `old:(count - 1)`, each with its number as the value.

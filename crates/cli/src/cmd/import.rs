@@ -122,6 +122,7 @@ async fn import(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             ExitCode::FAILURE
         });
     }
+    source.must_be_primary()?;
     let orders = Orders {
         state: arguments
             .state

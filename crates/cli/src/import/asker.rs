@@ -5,7 +5,7 @@
 //! Invariant: keys are read in one transaction with the source's offset, so that an answer says exactly which commands of
 //! the stream it has in it.
 
-use super::source::{Source, field};
+use super::source::{Source, field, primary_of};
 use anyhow::{Context, anyhow, bail};
 use brickyard_bench::Link;
 use brickyard_import::{KeyPlace, ReadOutcome};
@@ -261,6 +261,13 @@ impl Asker {
         self.must(&["CLIENT", "PAUSE", &longest.as_millis().to_string(), "WRITE"])?;
         let reply = self.link.call(&["INFO", "replication"])?;
         let info = String::from_utf8_lossy(reply.bytes().unwrap_or_default());
+        // It may have become one since the import began.
+        if let Some(primary) = primary_of(&info) {
+            bail!(
+                "{} has become a replica of {primary}, where clients write now; import from there",
+                self.source.address()
+            );
+        }
         let offset = field(&info, "master_repl_offset").and_then(|it| it.parse().ok());
         offset.context("the source does not tell its replication offset")
     }

@@ -18,6 +18,8 @@ pub(crate) struct Source {
     pub(crate) has_expire_time: bool,
     /// What it calls itself.
     pub(crate) version: String,
+    /// The server that it copies, if it is a replica.
+    primary: Option<String>,
 }
 
 /// Whether the text names a server, and not a file.
@@ -67,8 +69,30 @@ impl Source {
             target,
             has_expire_time: major >= 7,
             version: valkey.map_or_else(|| format!("Redis {version}"), |it| format!("Valkey {it}")),
+            primary: primary_of(&info),
         })
     }
+
+    /// Refuses a replica: clients write to its primary, where nobody would hold them up at the hand-over.
+    pub(crate) fn must_be_primary(&self) -> anyhow::Result<()> {
+        match &self.primary {
+            None => Ok(()),
+            Some(primary) => bail!(
+                "{} is a replica of {primary}, where clients write: they cannot be held up from here, so that a hand-over would \
+                 lose what they write meanwhile; import from {primary}",
+                self.address()
+            ),
+        }
+    }
+}
+
+/// Whom a replica copies, by its INFO.
+pub(crate) fn primary_of(info: &str) -> Option<String> {
+    let name = |field: Option<&str>| field.unwrap_or("?").to_owned();
+    (field(info, "role")? != "master").then(|| {
+        let [host, port] = ["master_host", "master_port"].map(|it| name(field(info, it)));
+        format!("{host}:{port}")
+    })
 }
 
 /// A line of INFO.

@@ -1,5 +1,6 @@
 //! Moving in: a server that is written to is copied, followed and handed over, and nothing acknowledged is missing.
 
+use brickyard_e2e::certificates::Certificates;
 use brickyard_e2e::client::Client;
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::{try_wait_for, wait_for};
@@ -190,4 +191,140 @@ fn files_of_a_server_are_imported() {
     );
     let verify = brickyard(&["import", &url, "--to", &target, "--verify"]);
     assert!(verify.status.success(), "{}", verify.text());
+}
+
+/// A source under TLS, with users; the two sides of a rename are keys of two slots.
+#[test]
+fn source_under_tls_is_followed_and_handed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut certificates = Certificates::new();
+    certificates.issue_node("source");
+    let file = |name: &str| certificates.path(name).display().to_string();
+    let [certificate, key, authority] = ["source.crt", "source.key", "ca.crt"].map(file);
+    let arguments = [
+        "--tls-cert-file",
+        &certificate,
+        "--tls-key-file",
+        &key,
+        "--tls-ca-cert-file",
+        &authority,
+        "--tls-auth-clients",
+        "no",
+    ];
+    let tls = Some(certificates.dialer_of(None));
+    let what = "import from a Redis under TLS";
+    let Some(origin) = Origin::start_by("redis-server", what, folder.path(), (&arguments, tls))
+    else {
+        return;
+    };
+    origin.fill(500);
+    let mut people = origin.connect();
+    let mover = ["ACL", "SETUSER", "mover", "on", ">p@ss", "~*", "+@all"];
+    people.must(&mover);
+    let cluster = Cluster::start(&[0], 1, &[]);
+    let to = address(&cluster, 0);
+    let url = format!("rediss://mover:p%40ss@127.0.0.1:{}", origin.port);
+    let mut command = program();
+    command
+        .args(["import", &url, "--source-ca", &authority, "--to", &to])
+        .arg("--state")
+        .arg(folder.path().join("state"));
+    let mut process = Process::start(&mut command, &folder.path().join("import"));
+    let mut client = cluster.client(0);
+    wait_for("the copy", || (keys(&mut client) >= 500).then_some(()));
+    people.must(&["SET", "late", "value"]);
+    people.must(&["RENAME", "old:1", "new:1"]);
+    wait_for("what was written meanwhile", || {
+        let reply = client.call(&["GET", "new:1"]);
+        (!reply.is_null()).then_some(())
+    });
+    process.signal("USR1");
+    let told = wait_until_it_ends(&mut process);
+    assert!(told.contains("HANDED OVER at offset"), "{told}");
+    assert_eq!(client.call(&["GET", "late"]).text(), "value");
+    assert!(client.call(&["GET", "old:1"]).is_null());
+    // Who does not believe the source's authority sends it no password.
+    let other = Certificates::new();
+    let other = other.path("ca.crt").display().to_string();
+    let refused = brickyard(&[
+        "import",
+        &url,
+        "--source-ca",
+        &other,
+        "--to",
+        &to,
+        "--verify",
+    ]);
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.text());
+    assert!(refused.text().contains("certificate"), "{}", refused.text());
+}
+
+/// Writers at its primary could not be held up: a hand-over would lose what they write.
+#[test]
+fn replica_is_no_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let what = "import from a replica";
+    let Some(origin) = Origin::start("redis-server", what, folder.path()) else {
+        return;
+    };
+    origin.fill(100);
+    let copies = tempfile::tempdir().unwrap();
+    let primary = format!("127.0.0.1 {}", origin.port);
+    let arguments = ["--replicaof", &primary];
+    let replica = Origin::start_by("redis-server", what, copies.path(), (&arguments, None));
+    let replica = replica.expect("the same program");
+    let cluster = Cluster::start(&[0], 1, &[]);
+    let to = address(&cluster, 0);
+    let url = format!("redis://127.0.0.1:{}", replica.port);
+    let state = folder.path().join("state").display().to_string();
+    let refused = brickyard(&["import", &url, "--to", &to, "--state", &state]);
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.text());
+    let named = format!("is a replica of 127.0.0.1:{}", origin.port);
+    assert!(refused.text().contains(&named), "{}", refused.text());
+
+    // One that becomes a replica while it is followed hands nothing over, and holds nobody up.
+    let mut first = import_into_default(&origin, &to, folder.path());
+    let mut client = cluster.client(0);
+    wait_for("the copy", || (keys(&mut client) >= 100).then_some(()));
+    let mut people = origin.connect();
+    let mut second = replica.connect();
+    second.must(&["REPLICAOF", "NO", "ONE"]);
+    people.must(&["REPLICAOF", "127.0.0.1", &replica.port.to_string()]);
+    let told = wait_for("why it is not handed over", || {
+        first.signal("USR1");
+        let told = first.output();
+        let is_told = told.contains("replica of") || first.exit_status().is_some();
+        is_told.then_some(told)
+    });
+    assert!(!told.contains("HANDED OVER"), "{told}");
+    first.kill();
+}
+
+fn import_into_default(origin: &Origin, to: &str, folder: &Path) -> Process {
+    let mut command = program();
+    let url = format!("redis://127.0.0.1:{}", origin.port);
+    command
+        .args(["import", &url, "--to", to, "--patience", "5", "--state"])
+        .arg(folder.join("state"));
+    Process::start(&mut command, &folder.join("import"))
+}
+
+/// Databases that change places have no likeness in tables: that is said, and nothing wrong is handed over.
+#[test]
+fn swapped_databases_end_an_import() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(origin) = Origin::start("redis-server", "import and SWAPDB", folder.path()) else {
+        return;
+    };
+    origin.fill(100);
+    let cluster = Cluster::start(&[0], 1, &[]);
+    let to = address(&cluster, 0);
+    let mut process = import_into_default(&origin, &to, folder.path());
+    let mut client = cluster.client(0);
+    wait_for("the copy", || (keys(&mut client) >= 100).then_some(()));
+    origin.connect().must(&["SWAPDB", "0", "1"]);
+    let ended = try_wait_for(PATIENCE, || process.exit_status());
+    let told = process.output();
+    assert!(ended.is_some_and(|it| !it.success()), "{told}");
+    assert!(told.contains("SWAPDB"), "{told}");
 }
