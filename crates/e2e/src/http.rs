@@ -103,11 +103,34 @@ impl Site {
         let no_http = || io::Error::other(format!("no HTTP: {answer}"));
         let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(no_http)?;
         let status = head.split(' ').nth(1).and_then(|it| it.parse().ok());
+        let body = match is_chunked(head) {
+            true => unchunked(body).ok_or_else(no_http)?,
+            false => body.to_owned(),
+        };
         Ok(Answer {
             status: status.ok_or_else(no_http)?,
             head: head.to_owned(),
-            body: body.to_owned(),
+            body,
         })
+    }
+}
+
+fn is_chunked(head: &str) -> bool {
+    let head = head.to_ascii_lowercase();
+    head.contains("\r\ntransfer-encoding: chunked")
+}
+
+/// What was sent in pieces, each behind its length; none: it is cut.
+fn unchunked(mut rest: &str) -> Option<String> {
+    let mut body = String::new();
+    loop {
+        let (length, from) = rest.split_once("\r\n")?;
+        let length = usize::from_str_radix(length.trim(), 16).ok()?;
+        if length == 0 {
+            return Some(body);
+        }
+        body += from.get(..length)?;
+        rest = from.get(length + 2..)?;
     }
 }
 

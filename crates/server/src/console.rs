@@ -9,6 +9,7 @@
 //! | `/console/map/NAME` | who holds each partition | the same |
 //! | `/console/figures` | what this node counts, for the other nodes | as `/status` |
 //! | `/console/session` | GET: who has signed in; POST: signs in; DELETE: signs out | everybody |
+//! | `/console/backups` | GET: how the last backup that was begun here goes; POST: begins one | as `/status`; who has signed in |
 //! | `/console/run` | POST: runs a command, answers with its reply | who has signed in; a few reads: see [`guard`] |
 //!
 //! ```text
@@ -25,6 +26,7 @@
 //! Not here: what the page shows (`page/`), what HTTP says to programs (`control/http.rs`).
 
 mod answer;
+mod backups;
 mod commands;
 mod figures;
 mod files;
@@ -67,6 +69,7 @@ pub(crate) fn router(view: Arc<View>, tokens: Current<Arc<Tokens>>, settings: Se
         .route("/console/map/{table}", get(table_map))
         .route("/console/figures", get(own_figures))
         .route("/console/session", session)
+        .route("/console/backups", get(backups::look).post(backups::begin))
         .route("/console/run", axum::routing::post(run::run))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn(guard::refuse_other_origins))

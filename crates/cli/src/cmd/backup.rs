@@ -20,6 +20,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     io::{self, Write},
     process::ExitCode,
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -68,7 +69,7 @@ struct Create {
     /// Directory or URL of backups; a directory is made if it is not there
     place: Place,
     /// Node to ask, HOST:PORT
-    #[arg(long, value_name = "HOST:PORT", default_value = ADDRESS_DEFAULT)]
+    #[arg(long, value_name = "HOST:PORT", env = "BRICKYARD_BACKUP_FROM", default_value = ADDRESS_DEFAULT)]
     from: String,
     #[command(flatten)]
     target: TargetArguments,
@@ -81,6 +82,9 @@ struct Create {
     /// How long to ask again for partitions that cannot be had, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     patience: u64,
+    /// Say in lines how far it is, once a second, for a log or another program
+    #[arg(long, env = "BRICKYARD_PROGRESS_LINES")]
+    progress_lines: bool,
 }
 
 #[derive(Args, Debug)]
@@ -126,10 +130,14 @@ fn run_create(arguments: &Create) -> anyhow::Result<ExitCode> {
     };
     let bar = bar("{bar:30} {pos} of {len} partitions  {msg}");
     let begin = Instant::now();
+    let lines = arguments.progress_lines.then(Lines::default);
     let manifest = create(&repository, &options, |done, all, rows| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
         bar.set_message(format!("{} records", grouped(rows)));
+        if let Some(lines) = &lines {
+            lines.say(done, all, rows);
+        }
     })?;
     bar.finish_and_clear();
     let prefix = format!("parts/{}/", manifest.name);
@@ -231,6 +239,20 @@ fn run_restore(arguments: &Restore) -> anyhow::Result<ExitCode> {
 }
 
 /// A bar on standard error; invisible unless that is a terminal.
+/// Progress for readers that are no terminal: one line a second at most.
+#[derive(Debug, Default)]
+struct Lines(Mutex<Option<Instant>>);
+
+impl Lines {
+    fn say(&self, done: usize, all: usize, rows: u64) {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|at| at.elapsed() >= Duration::from_secs(1)) {
+            *said = Some(Instant::now());
+            eprintln!("{done} of {all} partitions, {} records", grouped(rows));
+        }
+    }
+}
+
 fn bar(template: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template(template) {

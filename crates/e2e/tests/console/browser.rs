@@ -1,141 +1,18 @@
 //! The console in a real browser, over clusters that fail and move. `BRICKYARD_SCREENSHOTS` names a folder for pictures of it.
 
+use crate::load::{Load, fill};
+use crate::pictures::Pictures;
 use brickyard_e2e::browser::Browser;
 use brickyard_e2e::certificates::Certificates;
 use brickyard_e2e::client::Client;
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::{PATIENCE, try_wait_for, wait_for};
 use brickyard_e2e::server::Setup;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, sleep};
+use std::fs;
 use std::time::Duration;
 
 /// Looks of the page, two seconds each, that a picture of its charts has at least.
 const POINTS: u64 = 45;
-
-const ORDERS: usize = 3000;
-
-/// Where pictures go, if they are wanted.
-#[derive(Debug)]
-struct Pictures(Option<PathBuf>);
-
-impl Pictures {
-    fn of_environment() -> Self {
-        let folder = std::env::var_os("BRICKYARD_SCREENSHOTS").map(PathBuf::from);
-        // From the folder in which people type it.
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .ancestors()
-            .nth(2);
-        Self(folder.map(|it| root.map_or_else(|| it.clone(), |root| root.join(&it))))
-    }
-
-    fn take(&self, browser: &Browser, name: &str) {
-        if let Some(folder) = &self.0 {
-            browser.picture(&folder.join(format!("console-{name}.png")));
-        }
-    }
-}
-
-/// Clients that go on whatever fails.
-struct Load {
-    stop: Arc<AtomicBool>,
-    workers: Vec<JoinHandle<()>>,
-}
-
-impl Load {
-    fn start(cluster: &Cluster) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let seeds = cluster.seeds();
-        let workers = seeds.into_iter().enumerate().map(|(number, seed)| {
-            let stop = Arc::clone(&stop);
-            std::thread::spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    if work(&seed, number, &stop).is_err() {
-                        sleep(Duration::from_millis(100));
-                    }
-                }
-            })
-        });
-        let workers = workers.collect();
-        Self { stop, workers }
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for worker in self.workers.drain(..) {
-            let ended = worker.join();
-            assert!(ended.is_ok() || std::thread::panicking());
-        }
-    }
-}
-
-/// Reads and writes, some keys far more than others, and now and then what is an error.
-fn work(seed: &str, number: usize, stop: &AtomicBool) -> std::io::Result<()> {
-    let (host, port) = seed
-        .rsplit_once(':')
-        .ok_or(std::io::ErrorKind::InvalidInput)?;
-    let mut client = Client::try_connect_to(host, port.parse().map_err(std::io::Error::other)?)?;
-    client.try_call(&["TABLE", "USE", "orders"])?;
-    for round in number.. {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        for step in 0..20 {
-            let at = if step % 5 == 0 {
-                step
-            } else {
-                (round * 7919 + step * 104_729) % ORDERS
-            };
-            let key = order(at);
-            match step % 4 {
-                0 => client.send(&["SETRANGE", &key, "0", "{\"id\""])?,
-                _ => client.send(&["GET", &key])?,
-            }
-        }
-        for _ in 0..20 {
-            client.receive()?;
-        }
-        if round % 40 == 0 {
-            client.try_call(&["INCR", &order(round % ORDERS)])?;
-        }
-        sleep(Duration::from_millis(8 + (round as u64 / 50) % 12));
-    }
-    Ok(())
-}
-
-fn order(at: usize) -> String {
-    format!("order:{at:05}")
-}
-
-/// Puts orders there, and what a browser may find hard to show.
-fn fill(cluster: &Cluster) {
-    let mut client = cluster.table(0, "orders").expect("the table");
-    let padding = "x".repeat(700);
-    for at in 0..ORDERS {
-        let value = format!(
-            "{{\"id\": {at}, \"customer\": \"ann\", \"lines\": [{{\"item\": \"brick\", \"count\": {}}}], \"note\": \"{padding}\"}}",
-            at % 90
-        );
-        client.must(&["SET", &order(at), &value]);
-    }
-    client.must(&[
-        "SET",
-        "<img src=x onerror=alert(1)>",
-        "<script>alert(1)</script>",
-    ]);
-    client.must(&[&b"SET"[..], b"raw:\xff\x00", b"\x00\x01\xfe"]);
-    client.must(&["SET", "greeting", "hello", "EX", "86400"]);
-    client.must(&[
-        "HMSET", "basket:7", "item", "brick", "count", "12", "<b>", "<i>x</i>",
-    ]);
-    for size in [40_000, 90_000, 400_000] {
-        client.must(&["SET", &format!("report:{size}"), &"r".repeat(size)]);
-    }
-}
 
 /// Waits for how the cluster is; hundreds of partitions may have to be copied until then.
 fn health(browser: &Browser, text: &str) {
@@ -167,7 +44,10 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
         return;
     };
     let pictures = Pictures::of_environment();
+    let backups = tempfile::tempdir().expect("a directory");
+    let backup = format!("brickyard backup create {}", backups.path().display());
     let arguments = ["--default-replicas", "2", "--recovery-bandwidth", "96KiB"];
+    let arguments = [&arguments[..], &["--console-backup", &backup]].concat();
     let mut cluster = Cluster::start(&[0, 1, 2], 2, &arguments);
     cluster.create_table("orders", &["REPLICAS", "2", "PARTITIONS", "128"]);
     cluster.create_table("sessions", &["REPLICAS", "3", "PARTITIONS", "64"]);
@@ -217,7 +97,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     look_at_lists(&browser, &pictures);
 
     browser.click("nav a[href='#overview']");
-    if pictures.0.is_some() {
+    if pictures.are_wanted() {
         let script = "return document.querySelectorAll('#charts polyline')[0]?.points.length ?? 0";
         let patience = Duration::from_secs(POINTS * 6);
         try_wait_for(patience, || {
@@ -226,7 +106,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     }
     browser.wear(960, 1150, false);
     health(&browser, "all copies in sync");
-    pictures.take(&browser, "overview");
+    pictures.take(&browser, "console-overview");
 
     // A node dies, and comes back.
     cluster.kill(2);
@@ -237,7 +117,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     });
     browser.wear(1040, 860, true);
     browser.wait_for("#motion", "missing");
-    pictures.take(&browser, "failure");
+    pictures.take(&browser, "console-failure");
     cluster.launch(2);
     // Where it was away for long its copies were made elsewhere, and some move back still.
     let is_whole = try_wait_for(PATIENCE * 4, || {
@@ -256,8 +136,16 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     browser.wait_for("#rebalance-state", "paused");
     cluster.add();
     browser.wait_for("#plan", "copy");
-    browser.wait_for("#backup", "brickyard backup create");
-    pictures.take(&browser, "operations");
+    browser.click("#backup-table option[value='sessions']");
+    browser.click("#backup-begin");
+    browser.wait_for("#confirm-title", "Back up sessions?");
+    browser.click("#confirm-yes");
+    let told = browser.wait_for("#backup-last", "made");
+    assert!(told.contains("of table sessions"), "{told}");
+    let made = fs::read_dir(backups.path()).expect("backups");
+    let made = made.filter_map(|it| it.ok()?.file_name().into_string().ok());
+    assert_eq!(made.filter(|it| it.ends_with(".json")).count(), 1);
+    pictures.take(&browser, "console-operations");
 
     // Moves go on, and it gets its share.
     browser.click("#rebalance button");
@@ -269,7 +157,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     wait_for("copies that move, as arrows", || {
         (count(&browser, ".node") == 4 && count(&browser, "path.move") > 0).then_some(())
     });
-    pictures.take(&browser, "rebalance");
+    pictures.take(&browser, "console-rebalance");
 
     // On a phone.
     browser.click("nav a[href='#overview']");
@@ -277,7 +165,7 @@ fn browser_signs_in_browses_a_key_and_watches_a_node_die_come_back_and_a_rebalan
     wait_for("cards below one another", || {
         (count(&browser, ".node") == 4 && !is_too_wide(&browser)).then_some(())
     });
-    pictures.take(&browser, "phone");
+    pictures.take(&browser, "console-phone");
     for view in ["tables", "keys", "hot", "slow", "operations"] {
         browser.click(&format!("nav a[href='#{view}']"));
         assert!(!is_too_wide(&browser), "{view} at 360 pixels");
@@ -313,7 +201,7 @@ fn browse_keys(browser: &Browser, cluster: &Cluster, pictures: &Pictures) {
     browser.wait_for("#key-note", "10 keys");
     let _ = browser.run("[...document.querySelectorAll('#key-list button')].find((it) => it.textContent === 'order:00007').click()");
     browser.wait_for("#key-view", "\"customer\": \"ann\"");
-    pictures.take(browser, "keys");
+    pictures.take(browser, "console-keys");
 
     // What looks like markup is text.
     browser.write("#key-pattern", "<img*");
@@ -374,13 +262,13 @@ fn look_at_lists(browser: &Browser, pictures: &Pictures) {
     browser.click("nav a[href='#tables']");
     browser.wait_for("#table-list", "orders");
     browser.wait_for("#table-list", "in sync");
-    pictures.take(browser, "tables");
+    pictures.take(browser, "console-tables");
     browser.click("nav a[href='#hot']");
     browser.wait_for("#hot-table", "orders");
     browser.click("#hot-table option[value='orders']");
     browser.wait_for("#hot-list", "order:");
     browser.wait_for("#big-list", "report:400000");
-    pictures.take(browser, "hot");
+    pictures.take(browser, "console-hot");
     browser.click("nav a[href='#slow']");
     browser.wait_for("#slow-note", "2 bricks");
 }
@@ -394,7 +282,7 @@ fn browser_signs_in_under_tls() {
     let mut certificates = Certificates::new();
     certificates.issue_node("node");
     let tokens = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::fs::write(tokens.path(), "a-token-of-ours-alone\n").expect("written");
+    fs::write(tokens.path(), "a-token-of-ours-alone\n").expect("written");
     let arguments = [
         format!("--client-cert={}", certificates.path("node.crt").display()),
         format!("--client-key={}", certificates.path("node.key").display()),

@@ -5,7 +5,7 @@ use brickyard_e2e::client::Client;
 use brickyard_e2e::deadline::{PATIENCE, wait_for};
 use brickyard_e2e::http::{Answer, Site};
 use brickyard_e2e::process::run;
-use brickyard_e2e::server::{Setup, program};
+use brickyard_e2e::server::{Setup, brickyard, program};
 use serde_json::{Value, json};
 
 const OWN: (&str, &str) = ("X-Brickyard-Console", "1");
@@ -378,4 +378,54 @@ fn sessions_are_bounded() {
         let clients = client.line("CLIENT LIST").text().to_owned();
         (clients.matches("name=console").count() == 64).then_some(())
     });
+}
+
+/// Where the operator has said how; by the rights of whoever asks, and in that command's words.
+#[test]
+fn backup_is_begun_by_who_may_export_the_table() {
+    let places = tempfile::tempdir().expect("a directory");
+    let command = format!("brickyard backup create {}", places.path().display());
+    let server = Setup::brickyard(2)
+        .arguments(&["--console-backup", &command])
+        .start();
+    let site = Site::local(server.http_port());
+    let mut client = server.connect();
+    client.must(&["SET", "greeting", "hello"]);
+    client.must(&["ACL", "SETUSER", "eve", "on", ">secret", "~*", "+@read"]);
+    let begin = |cookie: &str, body: &Value| {
+        let headers = [OWN, ("Cookie", cookie)];
+        site.ask("POST", "/console/backups", &headers, &body.to_string())
+    };
+    let order = json!({ "table": "default" });
+    assert_eq!(begin("", &order).status, 401);
+    let eve = sign_in(&site, "eve", "secret");
+    let refused = begin(&eve, &order);
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    assert!(refused.body.contains("NOPERM"), "{}", refused.body);
+    let cookie = sign_in(&site, "default", "any");
+    assert_eq!(begin(&cookie, &json!({})).status, 400);
+    let refused = begin(&cookie, &json!({ "table": "no --such" }));
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    let begun = begin(&cookie, &order);
+    assert_eq!(begun.status, 200, "{}", begun.body);
+    let last = wait_for("the backup's end", || {
+        let seen = site.get("/console/backups", &[("Cookie", &cookie)]).json();
+        let last = seen["last"].clone();
+        (!last["ended_ms"].is_null()).then_some(last)
+    });
+    assert_eq!(last["is_made"], true, "{last}");
+    let said = last["said"].as_str().expect("a line");
+    assert!(said.contains("of table default: 1 records"), "{said}");
+    // What it was is told to nobody else.
+    let seen = site.get("/console/backups", &[]).json();
+    assert_eq!(
+        (&seen["is_configured"], &seen["last"]),
+        (&json!(true), &Value::Null)
+    );
+    let place = places.path().to_str().expect("a plain path");
+    let verified = brickyard(&["backup", "verify", place]);
+    assert!(
+        verified.stdout.contains("is whole: 1 records"),
+        "{verified:?}"
+    );
 }

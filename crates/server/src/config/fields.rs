@@ -120,6 +120,10 @@ fields! {
         console: ConsoleUse = ConsoleUse::Auto, "auto, on or off",
              "Whether HTTP serves the console at /console/, where browsers show the cluster, and read and write keys by what users may. \
              auto: it does, unless client_ca is set: HTTP asks nobody for a certificate, so a password would be enough there.";
+        console_backup: String = String::new(), "command",
+            "How a backup is made that somebody begins in the console, such as `brickyard backup create /backups`; words are parted by \
+             spaces, no shell reads them, and `--table NAME` is put behind. `brickyard` is the program that runs here and asks this node; \
+             a user and password come from the node's environment (BRICKYARD_USER, BRICKYARD_PASSWORD). Empty: none can be begun there.";
         advertise: String = String::new(), "host name or IP address",
             "What cluster clients are told to connect to. Empty: listen's address. Must be set when \
              listen is 0.0.0.0 or [::], which nobody can connect to.";

@@ -2,6 +2,7 @@
 //!
 //! In:  a configuration, requests' headers. Out: whose request one is, why it may not be answered.
 
+use super::backups::Backups;
 use super::guard;
 use super::nodes::Nodes;
 use super::queue::Queue;
@@ -36,6 +37,8 @@ pub(crate) struct Settings {
     pub(super) tls: Current<Arc<ServerConfig>>,
     /// By what this node checks others' HTTP ports.
     dialer: Option<Dialer>,
+    /// How the operator makes backups.
+    backup: String,
 }
 
 impl Settings {
@@ -63,6 +66,7 @@ impl Settings {
             listen: config.listen.ip(),
             tls: tls.clone(),
             dialer: files.map(Dialer::read).transpose()?,
+            backup: config.console_backup.clone(),
         }))
     }
 }
@@ -74,6 +78,7 @@ pub(super) struct Console {
     pub(super) settings: Settings,
     pub(super) sessions: Arc<Sessions>,
     pub(super) nodes: Nodes,
+    pub(super) backups: Arc<Backups>,
     pub(super) running: Semaphore,
     pub(super) sign_ins: Queue,
 }
@@ -89,6 +94,7 @@ impl Console {
         Self {
             view,
             tokens,
+            backups: Arc::new(Backups::new(&settings.backup)),
             settings,
             sessions: Arc::default(),
             nodes,

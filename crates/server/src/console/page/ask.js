@@ -27,6 +27,8 @@ const own = (isUse) => ({ "X-Brickyard-Console": isUse ? "1" : "watch", "Content
 
 export const status = () => ask("/console/status");
 export const map = (table) => ask(`/console/map/${encodeURIComponent(table)}`);
+export const backups = () => ask("/console/backups");
+export const backUp = (table) => ask("/console/backups", { method: "POST", headers: own(true), body: JSON.stringify({ table }) });
 export const session = () => ask("/console/session");
 export const signIn = (user, password) => ask("/console/session", { method: "POST", headers: own(true), body: JSON.stringify({ user, password }) });
 export const signOut = () => ask("/console/session", { method: "DELETE", headers: own(true) });

@@ -240,10 +240,11 @@ function confirmed(title, text, verb) {
   return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true }));
 }
 
-async function act(command, title, text, verb) {
+// Asks, and does it then: a command, or what a function does.
+async function act(what, title, text, verb) {
   if (!(await confirmed(title, text, verb))) return;
   try {
-    await ask.run(command, { isUse: true });
+    await (typeof what === "function" ? what() : ask.run(what, { isUse: true }));
     slowerAt = 0;
     tick();
   } catch (error) {

@@ -48,22 +48,45 @@ async function backup(cluster, isSignedIn, act) {
   const parts = [
     el("p", {}, `Everything up to ${new Date(saved * 1000).toLocaleString()} is known to be synced on this node (${span(Date.now() / 1000 - saved)} ago).`),
   ];
-  if (isSignedIn) {
-    parts.push(el("div", { class: "row" }, el("button", { type: "button", class: "quiet", onclick: () => act(["SAVE"], "Make a checkpoint?", "Of every brick of this node the log's active segment is sealed, and everything is synced.", "Checkpoint") }, "Checkpoint this node")));
-    const running = (await ask.run(["CLIENT", "LIST"])).split("\n").map(fields).filter((it) => it.cmd === "table|export");
-    parts.push(el("h3", {}, "Backups that read from this node"));
-    const rows = running.map((it) => {
-      const table = cluster.tables.find((table) => table.name === it.table);
-      const sent = Number(it["tot-net-out"]);
-      const share = table?.memory_bytes ? sent / table.memory_bytes : 0;
-      return [it.addr, it.table, span(it.age), [meter(share, "How much of the table was read"), bytes(sent)]];
-    });
-    parts.push(grid(["By", "Table", "Since", "Read"], rows, "None runs."));
-  } else {
-    parts.push(el("p", { class: "note" }, "Sign in to see which backups run."));
+  const how = el("p", { class: "note" }, "A backup is made by ", el("code", {}, "brickyard backup create PLACE --table NAME"), ", while the table is used.");
+  if (!isSignedIn) {
+    show(byId("backup"), parts, el("p", { class: "note" }, "Sign in to see which backups run."), how);
+    return;
   }
-  parts.push(el("p", { class: "note" }, "A backup is made by ", el("code", {}, "brickyard backup create PLACE --table NAME"), ", while the table is used."));
-  show(byId("backup"), parts);
+  parts.push(el("div", { class: "row" }, el("button", { type: "button", class: "quiet", onclick: () => act(["SAVE"], "Make a checkpoint?", "Of every brick of this node the log's active segment is sealed, and everything is synced.", "Checkpoint") }, "Checkpoint this node")));
+  const running = (await ask.run(["CLIENT", "LIST"])).split("\n").map(fields).filter((it) => it.cmd === "table|export");
+  parts.push(el("h3", {}, "Backups that read from this node"));
+  const rows = running.map((it) => {
+    const table = cluster.tables.find((table) => table.name === it.table);
+    const sent = Number(it["tot-net-out"]);
+    const share = table?.memory_bytes ? sent / table.memory_bytes : 0;
+    return [it.addr, it.table, span(it.age), [meter(share, "How much of the table was read"), bytes(sent)]];
+  });
+  parts.push(grid(["By", "Table", "Since", "Read"], rows, "None runs."));
+  const { is_configured: canBegin, last } = await ask.backups();
+  show(byId("backup"), parts, canBegin ? [begin(cluster, last, act), outcome(last)] : how);
+}
+
+// The table that is chosen stays so while the page draws itself anew.
+let chosen = null;
+
+function begin(cluster, last, act) {
+  const names = cluster.tables.map((it) => it.name).sort();
+  if (!names.includes(chosen)) chosen = names[0];
+  const choice = el("select", { id: "backup-table", onchange: () => { chosen = choice.value; } }, names.map((name) => el("option", { value: name, selected: name === chosen }, name)));
+  const isRunning = Boolean(last) && !last.ended_ms;
+  const go = () => act(() => ask.backUp(chosen), `Back up ${chosen}?`, "This node makes a backup where its console_backup says, while the table is used.", "Back up");
+  return el("div", { class: "row" }, el("label", { class: "inline" }, "Table ", choice), el("button", { type: "button", id: "backup-begin", disabled: isRunning, onclick: go }, "Back up now"));
+}
+
+function outcome(it) {
+  if (!it) return el("p", { class: "note" }, "None was begun here since this node started.");
+  const [state, kind] = !it.ended_ms ? ["running", "busy"] : it.is_made ? ["made", "good"] : ["failed", "bad"];
+  const far = !it.ended_ms && /^(\d+) of (\d+) partitions/.exec(it.said || "");
+  return el("div", { id: "backup-last" },
+    el("p", {}, el("span", { class: `pill ${kind}` }, state), ` ${it.table}, by ${it.user}, ${it.ended_ms ? `in ${span((it.ended_ms - it.begun_ms) / 1000)}` : `since ${span((Date.now() - it.begun_ms) / 1000)}`}`),
+    far && meter(Number(far[1]) / Number(far[2]), "How far the backup is"),
+    it.said && el("p", { class: it.is_made === false ? "fault" : "note" }, it.said));
 }
 
 const fields = (line) => Object.fromEntries(line.split(" ").map((it) => [it.slice(0, it.indexOf("=")), it.slice(it.indexOf("=") + 1)]));
