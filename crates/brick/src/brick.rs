@@ -187,7 +187,9 @@ impl Brick {
         self.clients.has_queued()
             || self.clients.has_roomy()
             || (self.core.requests.has_ready() && !self.remotes.is_choked())
-            || (self.core.replicas.is_woken && self.core.requests.has_view())
+            || (self.core.replicas.is_woken
+                && (self.core.requests.has_view()
+                    || !self.core.replicas.new_leads.partitions.is_empty()))
             || self.core.requests.distributed.has_work()
             || self.core.tables.has_removed()
             || self.core.moves.offline.has_work()
@@ -204,11 +206,14 @@ impl Brick {
         let rest = rests_until.filter(|it| *it > self.core.now);
         let clean = self.cleaner.rests_until();
         let transaction = self.core.requests.distributed.next_deadline();
-        // Answers wait for the next turn, and that for nothing.
-        let answers = self.clients.trackers.has_work().then_some(self.core.now);
+        // Answers wait for the next turn, and that for nothing; so does what clients are to be told.
+        let has_answers =
+            self.clients.trackers.has_work() || self.core.holders.leases.has_outgoing();
+        let answers = has_answers.then_some(self.core.now);
+        let leases = self.core.holders.leases.wakes_next();
         let pause = self.core.shared.oversight.pause.ends_at(self.core.now);
         let pause = pause.filter(|_| self.clients.has_held());
-        [silence, rest, clean, transaction, answers, pause]
+        [silence, rest, clean, transaction, answers, leases, pause]
             .into_iter()
             .flatten()
             .chain([tick])
@@ -220,9 +225,13 @@ impl Brick {
         assert!(now >= self.core.now, "time goes back to {now:?}");
         self.core.now = now;
         self.core.unix = unix;
+        self.core.replicas.new_leads.heard = self.core.replicas.new_leads.heard.max(now);
         self.core.stats().turns.add(1);
         self.has_ended_turn = false;
         self.core.replicas.check_lease(now);
+        if self.core.holders.leases.take_wakes(now) {
+            self.core.replicas.wake();
+        }
         self.copies().answer();
     }
 
@@ -235,6 +244,7 @@ impl Brick {
     /// Tells the brick what time it is now that all bytes of the next [`Self::run`] have been read: a lease
     /// that ran out meanwhile is noticed (rule `leases count from the request`).
     pub fn begin_batch(&mut self, now: Instant) {
+        self.core.replicas.new_leads.heard = self.core.replicas.new_leads.heard.max(now);
         self.core.replicas.check_lease(now);
     }
 

@@ -262,6 +262,13 @@ impl Cluster {
         self.brick(at).handle(Event::Lease { until, version: 0 });
     }
 
+    /// A node's lease ends after so long.
+    pub(crate) fn lease_for(&mut self, at: usize, duration: Duration) {
+        self.lease(at, false);
+        let until = self.now + duration;
+        self.brick(at).handle(Event::Lease { until, version: 0 });
+    }
+
     /// A node pauses in a turn: its lease ends between the turn's beginning and what it reads then.
     pub(crate) fn outlive_lease(&mut self, client: Client, command: &str) {
         let (at, now, unix) = (client.host, self.now, self.unix);
@@ -271,6 +278,16 @@ impl Cluster {
         self.brick(at).begin_turn(now, unix);
         self.send(client, command);
         self.brick(at).begin_batch(now + Duration::from_secs(2));
+        self.brick(at).run();
+    }
+
+    /// A node pauses in a turn: what it reads then comes so much later than the turn's beginning.
+    pub(crate) fn pause_before_reading(&mut self, client: Client, command: &str, pause: Duration) {
+        let at = client.host;
+        self.now = self.now + pause;
+        let now = self.now;
+        self.send(client, command);
+        self.brick(at).begin_batch(now);
         self.brick(at).run();
     }
 

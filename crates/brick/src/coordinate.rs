@@ -151,7 +151,7 @@ impl<'a> Coordinator<'a> {
                 None => return self.place_again(running),
             }
         }
-        let caller = Caller::of(&running.request, table);
+        let caller = Caller::of(&running.request, table, self.core.member());
         let drafted = draft(self.core, running.transaction(), caller, running.known());
         match drafted {
             Draft::Wants(keys) => self.read(number, running, keys),
@@ -397,7 +397,7 @@ impl<'a> Coordinator<'a> {
                 anchor: running.anchor(),
                 table,
                 place,
-                writer: Caller::of(&running.request, table).writer,
+                writer: Caller::of(&running.request, table, self.core.member()).writer,
                 watches: &running.transaction().watches,
                 known: running.known(),
                 reads: &running.drafted.reads,

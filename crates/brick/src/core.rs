@@ -55,7 +55,7 @@ pub(crate) struct Core {
     pub(crate) random: Random,
     pub(crate) replicas: Replicas,
     pub(crate) moves: Moves,
-    /// Bricks whose clients keep copies of keys.
+    /// Bricks whose clients keep copies of keys, and clients that have leases.
     pub(crate) holders: Holders,
 }
 

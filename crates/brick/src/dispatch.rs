@@ -42,7 +42,7 @@ use crate::room::CameBack;
 use crate::session::export::is_of_export;
 use crate::session::next::Subrequests;
 use crate::session::save::checkpoint_for;
-use crate::session::subrequest::{SubrequestAdmission, subrequest_admission};
+use crate::session::subrequest::{SubrequestAdmission, may_clear, subrequest_admission};
 use crate::view::{ColdWanted, Redirect};
 use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::{Member, Replica};
@@ -218,6 +218,9 @@ impl Brick {
             if !matches!(admission, SubrequestAdmission::Serves) {
                 return self.set_subrequest_aside(admission, request);
             }
+            if !may_clear(&mut self.core, spec, args.as_args(), table) {
+                return self.await_view(request);
+            }
         }
         if request.work.has_scripts() && self.scripts_have_had_their_turn() {
             self.core.replicas.wake();
@@ -232,13 +235,9 @@ impl Brick {
         if must_await_values(&self.core, &request.work, table) {
             return self.await_values(request, Vec::new());
         }
-        match execute_work(
-            &mut self.core,
-            &mut self.clients,
-            &request.work,
-            Caller::of(&request, table),
-            &[],
-        ) {
+        let caller = Caller::of(&request, table, self.core.member());
+        let (core, clients) = (&mut self.core, &mut self.clients);
+        match execute_work(core, clients, &request.work, caller, &[]) {
             Ok((bytes, dependency)) => self.respond(&request, bytes, dependency),
             Err(Missing::Values(wanted)) => self.await_values(request, wanted),
             Err(Missing::Redirect(redirect)) => self.redirect(redirect, request),

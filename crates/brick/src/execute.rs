@@ -13,6 +13,7 @@ use crate::connection::ReplyMode;
 use crate::coordinate::Coordinator;
 use crate::forward::Forward;
 use crate::keyed::{self, Asked, Left, asked};
+use crate::lease_gate::note_beginnings;
 use crate::monitor::{is_shown, write_line};
 use crate::output::CommitDependency;
 use crate::pause::Pause;
@@ -38,6 +39,9 @@ fn is_of_http(args: &Args<'_>) -> bool {
 impl Brick {
     /// Executes a batch of the requests that have arrived, or one that may take long.
     pub fn run(&mut self) {
+        if !self.core.replicas.new_leads.partitions.is_empty() {
+            note_beginnings(&mut self.core);
+        }
         self.take_messages();
         self.run_ready();
         self.retry_waiting();

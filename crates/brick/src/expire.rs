@@ -8,6 +8,7 @@
 
 use crate::core::Core;
 use crate::keyspace_events::Cause;
+use crate::lease_gate;
 use crate::log::{KeyRef, Writer};
 use crate::output::CommitDependency;
 use crate::request::UNBOUNDED;
@@ -78,7 +79,9 @@ pub(crate) fn writable(core: &mut Core, table: usize, key: &[u8]) -> Option<Loca
     };
     // What is being written holds something else then, which is for the next look.
     let is_pending = core.log.pending(key_ref, partition.id, key).is_some();
-    (!is_pending).then_some(location)
+    let at = (table, location.leaf as usize);
+    // What has a lease is for the next look, too.
+    (!is_pending && lease_gate::may_write(core, (at, key))).then_some(location)
 }
 
 /// Prepares the removal of a key that still has the op named: what it commits by. `None`: it stays.

@@ -44,7 +44,9 @@ use crate::core::Core;
 use crate::gather::{Gather, Join};
 use crate::log::Writer;
 use crate::output::CommitDependency;
-use crate::refusal::{CROSSSLOT, EARLIER_NODE, dropped_table, may_distribute, no_table, redirect};
+use crate::refusal::{
+    CROSSSLOT, EARLIER_NODE, EARLIER_NODE_LEASES, dropped_table, may_distribute, no_table, redirect,
+};
 use crate::request::{Attempt, Request, UNBOUNDED, Work};
 use crate::transaction::Transaction;
 use crate::view::{ColdWanted, Redirect};
@@ -52,10 +54,11 @@ pub(crate) use admission::admission;
 use admission::behind_earlier;
 use attempt::run_attempt;
 use brickyard_command::table::{category, flag};
-use brickyard_command::{Args, ErrorReply, Spec, check_key_lengths, keys};
+use brickyard_command::{Args, CommandId, ErrorReply, Spec, check_key_lengths, keys};
 use brickyard_metadata::Level;
 use brickyard_routing::Member;
 use brickyard_types::TableId;
+use brickyard_wire::Protocol;
 use run::{Call, run};
 use scatter::{scatter, split};
 
@@ -174,6 +177,9 @@ pub(crate) fn execute(
             {
                 return Err(EARLIER_NODE);
             }
+            if spec.id == CommandId::LeaseGet && !core.shared.lowest_level.has(Level::LEASES) {
+                return Err(EARLIER_NODE_LEASES);
+            }
             let work = Work::of(spec, args, attempt);
             let request = defer(core, clients, id, table_id, work);
             return Ok(Left::Forward(owner, request));
@@ -191,6 +197,7 @@ pub(crate) fn execute(
         // The connection executes no more when it has much to send.
         room: UNBOUNDED,
         tracker: is_tracked.then(|| core.member()),
+        lessee: (protocol == Protocol::Resp3).then_some((id, connection.client)),
     };
     let call = Call {
         spec,

@@ -58,6 +58,8 @@ mod key_stats;
 mod key_walk;
 mod keyed;
 pub mod keyspace_events;
+mod lease_gate;
+mod leases;
 mod load_meter;
 mod log;
 mod log_chunk;

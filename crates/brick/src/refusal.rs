@@ -25,6 +25,11 @@ pub(crate) const EARLIER_NODE_SLOTS: ErrorReply = ErrorReply::constant(
      knows no transactions over several; upgrade all nodes first",
 );
 
+/// The same of leases.
+pub(crate) const EARLIER_NODE_LEASES: ErrorReply = ErrorReply::constant(
+    "ERR LEASE GET is not known to a node of this cluster, which runs an earlier version of the program; use GET, or upgrade all nodes first",
+);
+
 pub(crate) const CROSSSLOT: ErrorReply =
     ErrorReply::constant("CROSSSLOT Keys in request don't hash to the same slot");
 

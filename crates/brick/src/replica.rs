@@ -53,6 +53,14 @@ pub(crate) struct Engine {
     requests: VecDeque<Want>,
 }
 
+/// Partitions of tables with leases that this brick leads since a moment ago.
+#[derive(Debug, Default)]
+pub(crate) struct NewLeads {
+    pub(crate) partitions: Vec<PartitionId>,
+    /// A reading of the clock after all that the present run has heard from outside.
+    pub(crate) heard: Instant,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Replicas {
@@ -74,6 +82,7 @@ pub(crate) struct Replicas {
     pub(crate) lost: Vec<Lost>,
     /// Something changed that requests may have waited for.
     pub(crate) is_woken: bool,
+    pub(crate) new_leads: NewLeads,
     /// Partitions that were cleared: to whoever misses that, the difference is not enough.
     cleared: Vec<(PartitionId, Op)>,
     /// Messages of other bricks, as they came.
@@ -109,6 +118,7 @@ impl Replicas {
             ahead: Vec::new(),
             lost: Vec::new(),
             is_woken: false,
+            new_leads: NewLeads::default(),
             cleared: Vec::new(),
             messages: Vec::new(),
             syncing: None,

@@ -2,6 +2,7 @@
 //! rule. docs/protocol.md has the table.
 
 mod answers;
+mod leases;
 mod log;
 mod transactions;
 mod views;

@@ -9,7 +9,7 @@
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `tracking` (CLIENT TRACKING), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, FCALL, SCRIPT), `functions` (FUNCTION), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
-//! `cluster`, `config`, `info`, `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
+//! `cluster`, `config`, `info`, `lease` (LEASE RETURN), `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
 mod account_rules;
 mod acl;
@@ -25,6 +25,7 @@ pub(crate) mod export;
 mod functions;
 mod info;
 mod inspect;
+mod lease;
 mod listing;
 mod login;
 mod lookup;
@@ -205,6 +206,9 @@ impl Brick {
                 clients.answer(id, |reply| {
                     config::config(&core.shared, &default, port, &command, reply)
                 })?;
+            }
+            _ if spec.name.starts_with("lease") => {
+                return lease::lease(core, clients, id, spec, args);
             }
             _ if spec.name.starts_with("node") => {
                 return nodes::node(core, clients, id, spec, args);

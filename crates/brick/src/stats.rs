@@ -102,6 +102,8 @@ pub struct TrackingStats {
     pub items: Counter,
     /// Prefixes that some listen to.
     pub prefixes: Counter,
+    /// Keys that some may keep under leases.
+    pub leased: Counter,
 }
 
 /// What a brick counts of its clients.

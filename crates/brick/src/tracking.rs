@@ -20,6 +20,7 @@
 //! The files: this one what the primary's brick knows; `clients/trackers` what the clients' brick knows; `session/tracking` the commands.
 //! It is kept in memory: with another primary of any partition clients forget everything, before that one writes.
 
+use crate::leases::Leases;
 use brickyard_routing::Member;
 use brickyard_types::{Instant, TableId};
 use serde::{Deserialize, Serialize};
@@ -117,6 +118,8 @@ pub(crate) struct Holders {
     /// Did not answer: nothing is known of their clients' copies.
     owed: BTreeSet<Member>,
     outgoing: Vec<Outgoing>,
+    /// What clients of this brick may keep without being told.
+    pub(crate) leases: Leases,
 }
 
 impl Holders {
@@ -131,6 +134,7 @@ impl Holders {
             forgetting: BTreeMap::new(),
             owed: BTreeSet::new(),
             outgoing: Vec::new(),
+            leases: Leases::default(),
         }
     }
 

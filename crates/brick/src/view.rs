@@ -31,6 +31,7 @@ use crate::request::Attempt;
 use crate::requests::ColdValue;
 use crate::settings::Settings;
 use crate::tables::{Partition, TableState};
+use crate::trackers::Client;
 use crate::transaction::Watch;
 use crate::version::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};
@@ -99,7 +100,7 @@ pub(crate) struct View<'a> {
     tells: Option<Cause>,
 }
 
-/// Keys looked up by a command, for the table's statistics.
+/// Keys looked up by a command, for the table's statistics, and by whom.
 #[derive(Debug, Default)]
 struct Reads {
     hits: u64,
@@ -108,6 +109,8 @@ struct Reads {
     bytes: usize,
     /// What they were when the command of a transaction began that only reads: what it reads is bounded as if it came alone.
     bounded_from: Option<usize>,
+    /// Who may keep what is read, if it asks for that.
+    lessee: Option<Client>,
 }
 
 /// How a command went.
@@ -199,6 +202,12 @@ impl<'a> View<'a> {
         if settings.keyspace_events().tell_anything() {
             self.tells = Some(cause());
         }
+    }
+
+    /// This client may keep what is read for it.
+    #[inline]
+    pub(crate) const fn let_keep(&mut self, lessee: Option<Client>) {
+        self.reads.lessee = lessee;
     }
 
     #[inline]
@@ -328,6 +337,7 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(crate) fn finish(mut self) -> Finished {
         self.note_locked();
+        self.await_leases_of_expired();
         if let Some(redirect) = self.redirect() {
             return Finished::with_redirect(redirect);
         }
@@ -373,6 +383,7 @@ impl<'a> View<'a> {
         has_failed: bool,
     ) -> Finished {
         self.note_locked();
+        self.await_leases_of_expired();
         if has_failed {
             self.core.workshop.staging.clear();
             self.core.workshop.notices.clear();
@@ -444,6 +455,7 @@ impl<'a> View<'a> {
     /// must still commit before the error is told.
     pub(crate) fn abandon(mut self) -> Finished {
         self.note_locked();
+        self.await_leases_of_expired();
         self.core.workshop.staging.clear();
         self.core.workshop.notices.clear();
         let mut redirect = self.redirect();

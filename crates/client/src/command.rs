@@ -37,6 +37,8 @@ pub(crate) struct Shape {
 pub(crate) enum Place {
     /// The brick that holds the slot; the node port as well.
     Slot(Slot),
+    /// The same, but no replica of it: a lease is wanted.
+    Primary(Slot),
     /// The node port alone: it is about the whole table, or several slots, or not known.
     Node,
     /// Whichever; the node port if one is known.
@@ -75,6 +77,7 @@ impl Shape {
             b"MGET" | b"EXISTS" | b"TOUCH" => (true, Keys::From { from: 1, step: 1 }, Place::Node),
             b"LCS" => (true, Keys::Two, Place::Node),
             b"OBJECT" | b"MEMORY" => (true, Keys::At(2), Place::Node),
+            b"LEASE" if is_second(b"GET") => (true, Keys::At(2), Place::Node),
             b"SET" | b"SETEX" | b"PSETEX" | b"SETNX" | b"SETRANGE" | b"APPEND" | b"INCR"
             | b"DECR" | b"INCRBY" | b"DECRBY" | b"INCRBYFLOAT" | b"GETSET" | b"GETDEL"
             | b"GETEX" | b"DELIFEQ" | b"SETBIT" | b"BITFIELD" | b"EXPIRE" | b"EXPIREAT"

@@ -22,6 +22,17 @@ pub(crate) fn bytes(value: Value) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
+/// A value, and how long it may be kept.
+pub(crate) fn leased(value: Value) -> Result<(Option<Vec<u8>>, Duration), Error> {
+    match value {
+        Value::Array(both) => match <[Value; 2]>::try_from(both) {
+            Ok([value, lease]) => Ok((bytes(value)?, Duration::from_millis(count(lease)?))),
+            Err(both) => Err(strange("a value and its lease", &Value::Array(both))),
+        },
+        other => Err(strange("a value and its lease", &other)),
+    }
+}
+
 pub(crate) fn integer(value: Value) -> Result<i64, Error> {
     match value {
         Value::Integer(number) => Ok(number),

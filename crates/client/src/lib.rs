@@ -28,10 +28,12 @@
 //!   is in flight is bounded ([`Options`]), and what is beyond waits in its [`Pending`].
 //! - **Honest outcomes.** Reads are sent again until their deadline. A write is sent again only when it is known
 //!   not to have been executed; otherwise the error is [`Error::UnknownOutcome`].
+//! - **Reads from memory**, if wanted ([`ReadPolicy::Kept`]): what was read is served again without asking, as long as a lease says that nobody has changed
+//!   it. See [`Table::cache_counts`].
 //! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]), or from the nearest.
 //!
 //! Reading order: `client`, `table`, `pending` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
-//! `refresh` (where a call goes and what follows when that fails); `peer`, `endpoint`, `setting`, `channel` (sockets and tasks);
+//! `refresh` (where a call goes and what follows when that fails); `cache`, `kept` (what needs no call); `peer`, `endpoint`, `setting`, `channel` (sockets and tasks);
 //! `connection` (the protocol, without IO).
 //!
 //! Invariants:
@@ -44,6 +46,8 @@
 //! need a connection of their own.
 
 mod budget;
+#[doc(hidden)]
+pub mod cache;
 mod call;
 mod channel;
 mod client;
@@ -54,6 +58,7 @@ mod directory;
 mod endpoint;
 mod error;
 mod ids;
+mod kept;
 mod lard;
 mod map;
 mod options;
@@ -73,6 +78,7 @@ mod table;
 
 pub use brickyard_tls::{DialerFiles as TlsFiles, IdentityFiles};
 pub use brickyard_wire::Value;
+pub use cache::CacheCounts;
 pub use client::Client;
 pub use convert::Ttl;
 pub use error::Error;

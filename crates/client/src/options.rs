@@ -19,6 +19,13 @@ pub enum ReadPolicy {
     /// The primary of the key's partition.
     #[default]
     Primary,
+    /// This program's memory, as long as a lease says that nobody has changed the value, else the primary ([`Table::get`](crate::Table::get) alone; other reads go to
+    /// the primary). For keys that are read far more often than written: only of tables that were made or altered with `LEASES on` is anything kept, a
+    /// tenth of a second at a time, and writes of keys that others keep wait until these have let go.
+    Kept {
+        /// Bytes of keys and values that each table keeps.
+        bytes: usize,
+    },
     /// Each key's reads prefer one of its replicas, and leave it while it is overloaded or down.
     Replicas(Lard),
     /// The same among the replicas on certain hosts, as long as one of them answers; where none does or is, among all.
@@ -36,7 +43,7 @@ impl ReadPolicy {
     /// How to choose among replicas, if they are read from.
     pub(crate) const fn lard(&self) -> Option<Lard> {
         match self {
-            Self::Primary => None,
+            Self::Primary | Self::Kept { .. } => None,
             Self::Replicas(lard) | Self::Nearest { lard, .. } => Some(*lard),
         }
     }
@@ -45,7 +52,15 @@ impl ReadPolicy {
     pub(crate) fn near(&self) -> &[String] {
         match self {
             Self::Nearest { hosts, .. } => hosts,
-            Self::Primary | Self::Replicas(_) => &[],
+            Self::Primary | Self::Kept { .. } | Self::Replicas(_) => &[],
+        }
+    }
+
+    /// Bytes of what was read that are kept.
+    pub(crate) const fn kept_bytes(&self) -> usize {
+        match self {
+            Self::Kept { bytes } => *bytes,
+            Self::Primary | Self::Replicas(_) | Self::Nearest { .. } => 0,
         }
     }
 }

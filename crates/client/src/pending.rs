@@ -46,6 +46,9 @@ pub struct Pending<T> {
     state: State<T>,
 }
 
+// Nothing in it is pinned: what is polled is in boxes.
+impl<T> Unpin for Pending<T> {}
+
 enum State<T> {
     /// In flight.
     Sent(oneshot::Receiver<Result<Value, Error>>, Convert<T>),
@@ -55,6 +58,8 @@ enum State<T> {
     Joined(Boxed<Result<T, Error>>),
     /// Refused before it was sent; nothing, once that was told.
     Failed(Option<Error>),
+    /// Answered before it was sent; the same.
+    Known(Option<T>),
 }
 
 struct Waiting {
@@ -102,6 +107,12 @@ impl<T> Pending<T> {
     pub(crate) const fn failed(error: Error) -> Self {
         Self {
             state: State::Failed(Some(error)),
+        }
+    }
+
+    pub(crate) const fn known(result: T) -> Self {
+        Self {
+            state: State::Known(Some(result)),
         }
     }
 
@@ -197,6 +208,7 @@ impl<T> Future for Pending<T> {
             }),
             State::Joined(future) => future.as_mut().poll(context),
             State::Failed(error) => Poll::Ready(Err(error.take().unwrap_or(Error::Closed))),
+            State::Known(result) => Poll::Ready(result.take().ok_or(Error::Closed)),
             State::Waiting(..) => Poll::Pending,
         }
     }
@@ -209,6 +221,7 @@ impl<T> fmt::Debug for Pending<T> {
             State::Waiting(..) => "waiting",
             State::Joined(_) => "joined",
             State::Failed(_) => "failed",
+            State::Known(_) => "known",
         };
         f.debug_struct("Pending").field("state", &state).finish()
     }

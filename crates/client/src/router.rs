@@ -19,6 +19,7 @@ use crate::{
     directory::Directory,
     endpoint::Endpoint,
     ids::Ids,
+    kept::Kept,
     map::{SlotMap, host_of},
     options::Options,
     peer::{Kind, Peer},
@@ -82,6 +83,7 @@ impl Router {
             runtime: client.runtime.clone(),
             random,
             near: options.reads.near().to_vec(),
+            kept: Kept::new(options.reads.kept_bytes()).map(Arc::new),
         });
         let seeds = options.seeds.iter();
         let directory = Directory {
@@ -138,7 +140,7 @@ impl Router {
     /// Sends a call to whom it should go now.
     fn dispatch(self: &Arc<Self>, mut call: Box<Call>, now: Instant) {
         let spread = match call.prepared.shape.place {
-            Place::Slot(slot) => usize::from(slot.0),
+            Place::Slot(slot) | Place::Primary(slot) => usize::from(slot.0),
             Place::Node | Place::Anywhere => 0,
         };
         let refused = match self.choose(&mut call, now) {
@@ -194,6 +196,10 @@ impl Router {
                 let stand_in = || directory.stand_in(Kind::Brick, avoid, self.random(), now);
                 chosen.or_else(stand_in).ok_or(NoWay::AllDown)
             }
+            Place::Primary(slot) => directory
+                .primary(slot, now, suspect)
+                .or_else(|| directory.stand_in(Kind::Brick, avoid, self.random(), now))
+                .ok_or(NoWay::AllDown),
             Place::Anywhere => directory
                 .stand_in(Kind::Brick, avoid, self.random(), now)
                 .ok_or(NoWay::AllDown),

@@ -1,6 +1,6 @@
 //! What all connections to one table have in common.
 
-use crate::{connection::Greeting, ids::Ids, random::Random};
+use crate::{connection::Greeting, ids::Ids, kept::Kept, random::Random};
 use brickyard_tls::Dialer;
 use brickyard_wire::ReplyLimits;
 use std::{
@@ -35,6 +35,8 @@ pub(crate) struct Setting {
     pub(crate) ids: Ids,
     /// Hosts whose replicas answer reads before others do.
     pub(crate) near: Vec<String>,
+    /// What was read of the table and may be served without asking.
+    pub(crate) kept: Option<Arc<Kept>>,
 }
 
 /// What a connection is for.

@@ -1,9 +1,10 @@
 //! A table as a program sees it: keys, values, and a future for each call.
 //!
-//! In:  keys and values. Out: [`Pending`] results. `keyed` has the calls on one key, `many` those on several, `fields` those on a hash.
+//! In:  keys and values. Out: [`Pending`] results. `keyed` has the calls on one key, `many` those on several, `fields` those on a hash, `cached` those that may need no call.
 //!
 //! Not here: where a call goes (`router`), when it is sent again (`retry`).
 
+mod cached;
 mod fields;
 mod keyed;
 mod many;
@@ -88,7 +89,9 @@ impl Table {
         match Shape::of(words) {
             Ok(shape) => {
                 let key = match shape.place {
-                    Place::Slot(_) => words.get(1).map(AsRef::as_ref).unwrap_or_default(),
+                    Place::Slot(_) | Place::Primary(_) => {
+                        words.get(1).map(AsRef::as_ref).unwrap_or_default()
+                    }
                     Place::Node | Place::Anywhere => b"",
                 };
                 self.call(shape, key, words, convert::any)
@@ -187,6 +190,11 @@ impl Table {
         }
         if let Err(error) = self.check(key, words) {
             return Pending::failed(error);
+        }
+        if let Some(kept) = &self.router.setting.kept
+            && !shape.is_read
+        {
+            kept.forget(key);
         }
         let prepared = Prepared::new(shape, KEY_HASHER.key_hash(key), words);
         let now = Instant::now();

@@ -77,6 +77,7 @@ pub const fn is_data_command(id: CommandId) -> bool {
             | Id::Incrby
             | Id::Incrbyfloat
             | Id::Lcs
+            | Id::LeaseGet
             | Id::MemoryUsage
             | Id::Mget
             | Id::Mset
@@ -207,6 +208,7 @@ fn dispatch<K: Keyspace>(
         Id::Incrby => incr::incrby(args, keyspace, reply),
         Id::Incrbyfloat => incr_float::incrbyfloat(args, keyspace, reply),
         Id::Lcs => lcs::lcs(args, keyspace, reply),
+        Id::LeaseGet => get::lease_get(args, keyspace, reply),
         Id::MemoryUsage => object::memory_usage(args, keyspace, reply),
         Id::Mget => get::mget(args, keyspace, reply),
         Id::Mset => mset::mset(args, keyspace, reply),

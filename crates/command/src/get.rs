@@ -1,4 +1,4 @@
-//! Reading a value, whole or in part: GET, GETDEL, GETEX, MGET, STRLEN, GETRANGE, SUBSTR.
+//! Reading a value, whole or in part: GET, GETDEL, GETEX, MGET, STRLEN, GETRANGE, SUBSTR, LEASE GET.
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
@@ -14,6 +14,29 @@ pub(crate) fn get<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     get_key(args.at(1), keyspace, reply).map(|_| ())
+}
+
+/// LEASE GET: the value, and for how many milliseconds its client may keep it; 0: not at all.
+pub(crate) fn lease_get<K: Keyspace>(
+    args: Args<'_>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    let key = args.at(2);
+    let entry = keyspace.read(key)?;
+    reply.array(2);
+    let expires_at = match entry {
+        Some(entry) => {
+            reply.bulk(entry.value);
+            entry.expires_at
+        }
+        None => {
+            reply.null();
+            None
+        }
+    };
+    reply.integer(keyspace.lease(key, expires_at) as i64);
+    Ok(())
 }
 
 /// Replies with the key's value and says whether there is one.

@@ -159,6 +159,13 @@ pub trait Keyspace {
         Ok(probe.map(|probe| key.len() + probe.value_len))
     }
 
+    /// For how many milliseconds the client may keep what it has just read of the key, which is gone at that time if it has one;
+    /// 0: not at all.
+    fn lease(&mut self, key: &[u8], expires_at: Option<UnixMillis>) -> u64 {
+        let _ = (key, expires_at);
+        0
+    }
+
     /// Seconds since the key was last used, for `OBJECT IDLETIME`, where that is tracked.
     fn idle_seconds(&mut self, key: &[u8]) -> u64 {
         let _ = key;

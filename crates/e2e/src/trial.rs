@@ -6,7 +6,8 @@ use crate::network::Network;
 use crate::plain::{Met, PlainReaders};
 use crate::value::Value;
 use brickyard_torture::{
-    Action, CheckedHistory, Kind, Load, LoadOptions, Operation, Outcome, Recording, Wait,
+    Action, CheckedHistory, Kind, Load, LoadOptions, Operation, Outcome, ReadPolicy, Recording,
+    Wait,
 };
 use std::fmt;
 use std::path::Path;
@@ -34,6 +35,8 @@ pub struct Setup {
     pub keys: usize,
     /// The node that stays and cannot answer meanwhile.
     pub aside: Option<usize>,
+    /// Bytes that each of four clients keeps of what it reads; 0: there is one, which keeps nothing.
+    pub cache_bytes: usize,
     /// What the nodes run at first; none: the program under test.
     pub program: Option<&'static Path>,
 }
@@ -51,6 +54,7 @@ impl Setup {
             can_be_cut: false,
             keys: 40,
             aside: None,
+            cache_bytes: 0,
             program: None,
         }
     }
@@ -152,7 +156,12 @@ pub fn try_failure(
     cluster.wait_until_whole("t", setup.replicas);
     let keys = keys_for(&cluster, keys, setup.keys);
     let holders = holders(&cluster, &keys[0]);
-    let options = LoadOptions::new(cluster.seeds(), "t", keys.clone());
+    let mut options = LoadOptions::new(cluster.seeds(), "t", keys.clone());
+    if setup.cache_bytes > 0 {
+        let bytes = setup.cache_bytes;
+        options.client.reads = ReadPolicy::Kept { bytes };
+        (options.libraries, options.writers, options.readers) = (4, 3, 9);
+    }
     let load = Load::start(options).unwrap_or_else(|error| panic!("{error}"));
     let zero = Instant::now() - Duration::from_nanos(load.now());
     wait_for_writes(&load);

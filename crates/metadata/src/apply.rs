@@ -11,7 +11,7 @@ use crate::{
     catalog::Catalog,
     change::{Change, Decisions},
     copies::grow_copies,
-    definition::{alter_table, create_table, drop_table},
+    definition::{alter_table, create_table, drop_table, lease_table},
     envelope::Envelope,
     last_outcome::{LastOutcome, Outcome},
     merge::{Siblings, advance_merges, begin_merge, finish_merges},
@@ -113,6 +113,7 @@ impl Catalog {
             } => libraries.add(added, policy),
             Change::DropLibrary { name } => libraries.drop(&name),
             Change::FlushLibraries => Ok(libraries.clear()),
+            Change::LeaseTable { table, is_on } => lease_table(tables, ids, nodes, table, is_on),
             Change::Recover(_) => Err(Refusal::NotDecided),
         }
     }

@@ -139,6 +139,27 @@ pub enum Change {
     },
     /// Remove all libraries.
     FlushLibraries,
+    /// Make a table, or change one, and say whether clients may keep what they read of it under leases.
+    LeaseTable {
+        /// What else becomes of it.
+        table: TableChange,
+        /// Whether they may.
+        is_on: bool,
+    },
+}
+
+/// What becomes of one table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TableChange {
+    /// It is made.
+    Create(NewTable),
+    /// Its attributes or its layout change, or nothing of them.
+    Alter {
+        /// Which table.
+        name: String,
+        /// What to change.
+        alteration: Alteration,
+    },
 }
 
 /// What the leader decided about partitions. It is carried out in this order.

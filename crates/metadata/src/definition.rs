@@ -10,6 +10,7 @@
 
 use crate::{
     applied::Done,
+    change::TableChange,
     copies::copies_by_nodes,
     ids::Ids,
     layout::Layout,
@@ -116,6 +117,39 @@ pub(crate) fn alter_table(
         });
     }
     Ok(Done::of_table(id, has_changed))
+}
+
+/// Makes or changes a table, and says whether what is read of it may be kept under leases.
+pub(crate) fn lease_table(
+    tables: &mut Tables,
+    ids: &mut Ids,
+    nodes: &Nodes,
+    table: TableChange,
+    is_on: bool,
+) -> Result<Done, Refusal> {
+    let (is_new, done) = match table {
+        TableChange::Create(new) => {
+            let done = create_table(tables, ids, nodes, new)?;
+            // One that was there stays as it is.
+            (done.has_changed, done)
+        }
+        TableChange::Alter { name, alteration } if alteration == Alteration::default() => {
+            let table = tables.get(&name)?;
+            table.check_online()?;
+            (true, Done::of_table(table.id, false))
+        }
+        TableChange::Alter { name, alteration } => {
+            (true, alter_table(tables, nodes, &name, &alteration)?)
+        }
+    };
+    let id = done.table;
+    let leases = tables.by_id(id).map(|table| table.attributes.leases);
+    let wanted = leases.map(|leases| leases.set(is_on));
+    let Some(wanted) = wanted.filter(|wanted| is_new && leases != Some(*wanted)) else {
+        return Ok(done);
+    };
+    tables.change(id, |table| table.attributes.leases = wanted);
+    Ok(Done::of_table(id, true))
 }
 
 /// Removes a table.

@@ -1,7 +1,9 @@
 //! Which changes an earlier program can read.
 
 use super::*;
+use crate::change::TableChange;
 use crate::libraries::LibraryPolicy;
+use crate::table::Alteration;
 use crate::user_limits::Limited;
 
 fn of(rules: Vec<AccountRule>) -> Level {
@@ -37,7 +39,17 @@ fn libraries_need_a_program_that_knows_functions() {
 }
 
 #[test]
+fn leases_need_a_program_that_knows_them() {
+    let table = TableChange::Alter {
+        name: "t".to_owned(),
+        alteration: Alteration::default(),
+    };
+    let change = Change::LeaseTable { table, is_on: true };
+    assert_eq!(change.level(), Level::LEASES);
+}
+
+#[test]
 fn what_a_program_writes_it_knows() {
     assert_eq!(Change::PauseMoves(true).level(), Level::FIRST);
-    const { assert!(Level::FUNCTIONS.0 <= Level::NEWEST.0) };
+    const { assert!(Level::LEASES.0 <= Level::NEWEST.0) };
 }

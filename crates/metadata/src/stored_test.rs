@@ -4,13 +4,13 @@ use crate::{
     Account, AccountRule, Alteration, CatalogVersion, Cause, Change, ClusterId, Divide,
     EXTRA_COPIES_MAX, Envelope, Extra, KeyPattern, LastOutcome, LayoutAlteration, Library,
     LibraryFunction, LibraryPolicy, Limited, Merge, Merged, NewTable, Node, NodeAlteration,
-    NodeKey, Orders, Proposal, Rest, Split, SplitReady, TableEntry, TableGrant, TableStatus,
-    UserLimits,
+    NodeKey, Orders, Proposal, Rest, Split, SplitReady, TableChange, TableEntry, TableGrant,
+    TableStatus, UserLimits,
 };
 use brickyard_routing::{Hasher, NodeId, Replica};
 use brickyard_types::{
-    Durability, Eviction, Medium, Op, PartitionId, Placement, TableAttributes, TableId, UnixMillis,
-    View,
+    Durability, Eviction, Leases, Medium, Op, PartitionId, Placement, TableAttributes, TableId,
+    UnixMillis, View,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -206,6 +206,7 @@ fn founded() -> Catalog {
                 min_in_sync: 2,
                 maxmemory: Some(1 << 30),
                 evict: Eviction::None,
+                ..TableAttributes::default()
             },
             partitions: Some(16),
             hasher: Hasher::Key64,
@@ -457,6 +458,70 @@ fn catalog_with_libraries_is_read_and_written_as_ever() {
     assert_eq!(read.encode(), stored);
 }
 
+/// The same, with tables that have leases, or had them; what `testdata/v6/catalog` holds.
+fn sample_with_leases() -> Catalog {
+    let mut catalog = sample_with_libraries();
+    let made = TableChange::Create(NewTable {
+        partitions: Some(16),
+        ..NewTable::named("kept", 7, UnixMillis(1_700_000_000_005))
+    });
+    for (table, is_on) in [(made, true), (altered("1"), true), (altered("1"), false)] {
+        let change = Change::LeaseTable { table, is_on };
+        catalog.apply(change).unwrap();
+    }
+    catalog
+}
+
+/// Nothing else of the table changes.
+fn altered(name: &str) -> TableChange {
+    TableChange::Alter {
+        name: name.to_owned(),
+        alteration: Alteration::default(),
+    }
+}
+
+#[test]
+fn catalog_with_leases_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v6/catalog");
+    let read = Catalog::decode(stored).unwrap();
+    assert_eq!(read, sample_with_leases());
+    assert_eq!(read.encode(), stored);
+    let leases = |name: &str| read.table(name).unwrap().attributes.leases;
+    assert_eq!(
+        [leases("kept"), leases("1"), leases("orders")],
+        [Leases::Granted, Leases::Ended, Leases::Never]
+    );
+}
+
+#[test]
+fn leases_are_remembered_until_their_table_is_dropped() {
+    let mut catalog = sample();
+    assert_eq!(catalog.encode()[8], 1);
+    for (is_on, format, version) in [(false, 1, 0), (true, 6, 1), (true, 6, 0), (false, 6, 1)] {
+        let before = catalog.version().0;
+        let table = altered("orders");
+        catalog.apply(Change::LeaseTable { table, is_on }).unwrap();
+        assert_eq!(catalog.version().0 - before, version);
+        assert_eq!(catalog.encode()[8], format);
+        assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
+    }
+    let name = "orders".to_owned();
+    catalog.apply(Change::DropTable { name }).unwrap();
+    assert_eq!(catalog.encode()[8], 1);
+}
+
+#[test]
+fn leases_of_no_table_are_no_catalog() {
+    let mut bytes = sample_with_leases().encode();
+    // The last table's number, before what its leases are.
+    let at = bytes.len() - 2;
+    bytes[at] = 99;
+    let crc = checksum(&bytes[..16], &bytes[HEADER_BYTES..]);
+    bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+    let error = Catalog::decode(&bytes).unwrap_err().to_string();
+    assert!(error.contains("leases of table 99"), "{error}");
+}
+
 #[test]
 fn catalog_with_libraries_needs_no_users_and_goes_back_to_its_format_without_them() {
     for (mut catalog, format) in [
@@ -610,7 +675,7 @@ fn other_format_is_refused_by_its_number() {
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 7, and this program reads 1 to 4")
+            .starts_with("the catalog is in format 7, and this program reads 1 to 6")
     );
 }
 
@@ -855,6 +920,7 @@ fn sample_is_written() {
         ("v2", sample_with_a_user()),
         ("v3", sample_with_limits()),
         ("v4", sample_with_libraries()),
+        ("v6", sample_with_leases()),
     ] {
         std::fs::write(folder.join(format).join("catalog"), catalog.encode()).unwrap();
     }

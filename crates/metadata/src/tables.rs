@@ -19,7 +19,7 @@ use crate::{
     version::CatalogVersion,
 };
 use brickyard_routing::{NodeId, Replica};
-use brickyard_types::{PartitionId, TableId};
+use brickyard_types::{Leases, PartitionId, TableId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -102,6 +102,23 @@ impl Tables {
             }
         });
         assert!(change.is_none(), "table {id} is there");
+    }
+
+    /// The leases of those that have any, or had.
+    pub(crate) fn leases(&self) -> BTreeMap<TableId, Leases> {
+        let all = self.iter().map(|table| (table.id, table.attributes.leases));
+        all.filter(|(_, leases)| leases.may_be_out()).collect()
+    }
+
+    /// Gives tables their leases, for a catalog that was read.
+    pub(crate) fn put_leases(&mut self, all: BTreeMap<TableId, Leases>) -> Result<(), String> {
+        for (id, leases) in all {
+            if self.by_id(id).is_none() {
+                return Err(format!("it has leases of table {id}, which is not there"));
+            }
+            self.change(id, |table| table.attributes.leases = leases);
+        }
+        Ok(())
     }
 
     /// Lets a node into the sets of nodes that another one is in.

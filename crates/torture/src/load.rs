@@ -2,7 +2,7 @@
 
 use crate::recording::{Kind, Recording};
 use crate::worker::Worker;
-use brickyard_client::{Client, Error, Options, ReadPolicy};
+use brickyard_client::{Client, Error, Options, ReadPolicy, Table};
 use brickyard_history::Nanos;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -22,6 +22,8 @@ pub struct LoadOptions {
     pub writers: u32,
     /// Clients that only read.
     pub readers: u32,
+    /// So many connections of the library's do they share, each with a cache of its own, if [`ReadPolicy::Kept`] says so.
+    pub libraries: u32,
     /// The pause of each client between two operations.
     pub pause: Duration,
     /// Without it writes are `SET` alone, which is what throughput is measured with; with it there are deletions, counters,
@@ -42,6 +44,7 @@ impl LoadOptions {
             keys,
             writers: 6,
             readers: 2,
+            libraries: 1,
             pause: Duration::from_millis(1),
             is_mixed: true,
         }
@@ -104,10 +107,10 @@ impl Load {
             .spawn(move || {
                 runtime.block_on(async move {
                     match begin(&options).await {
-                        Ok(client) => {
+                        Ok(clients) => {
                             // Whoever started the load is waiting.
                             drop(ready.send(Ok(())));
-                            run(&client, &options, &shared).await
+                            run(&clients, &options, &shared).await
                         }
                         Err(error) => {
                             drop(ready.send(Err(error)));
@@ -160,20 +163,29 @@ impl Drop for Load {
     }
 }
 
-async fn begin(options: &LoadOptions) -> Result<Client, Error> {
+async fn begin(options: &LoadOptions) -> Result<Vec<Client>, Error> {
     let client = Client::connect(options.client.clone()).await?;
     let table = client.table(&options.table);
     for key in &options.keys {
         table.del(key).await?;
     }
-    Ok(client)
+    let mut clients = vec![client];
+    for _ in 1..options.libraries {
+        clients.push(Client::connect(options.client.clone()).await?);
+    }
+    Ok(clients)
 }
 
-async fn run(client: &Client, options: &LoadOptions, common: &Arc<Common>) -> Recording {
+async fn run(clients: &[Client], options: &LoadOptions, common: &Arc<Common>) -> Recording {
     let mut workers = tokio::task::JoinSet::new();
-    for number in 0..options.writers + options.readers {
+    let tables: Vec<Table> = clients
+        .iter()
+        .map(|client| client.table(&options.table))
+        .collect();
+    let spread = tables.iter().cycle();
+    for (number, table) in (0..options.writers + options.readers).zip(spread) {
         let is_reader = number >= options.writers;
-        let table = client.table(&options.table);
+        let table = table.clone();
         let worker = Worker::new(number, is_reader, table, options, Arc::clone(common));
         workers.spawn(worker.work());
     }
@@ -181,6 +193,7 @@ async fn run(client: &Client, options: &LoadOptions, common: &Arc<Common>) -> Re
     for part in workers.join_all().await {
         recording.add(part);
     }
+    recording.kept = tables.iter().map(|it| it.cache_counts().hits).sum();
     recording.sort();
     recording
 }

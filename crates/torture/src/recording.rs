@@ -60,6 +60,8 @@ pub struct Recording {
     pub waits: Vec<Wait>,
     /// Attempts that were refused or not answered, and known not to have been executed.
     pub refused: u64,
+    /// Reads that were answered from a client's memory.
+    pub kept: u64,
 }
 
 impl Recording {

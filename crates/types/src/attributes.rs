@@ -90,6 +90,67 @@ words!(
     Lru = "lru",
 );
 
+/// Whether clients may keep what they read of a table under leases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Leases {
+    /// They may not, and never might.
+    #[default]
+    Never,
+    /// They may not any more. Some may have leases yet that a former primary gave, and no catalog says when the last one ends.
+    Ended,
+    /// They may.
+    Granted,
+}
+
+impl Leases {
+    /// What they are when this is asked for.
+    #[must_use]
+    pub const fn set(self, is_on: bool) -> Self {
+        match (is_on, self) {
+            (true, _) => Self::Granted,
+            (false, Self::Never) => Self::Never,
+            (false, _) => Self::Ended,
+        }
+    }
+
+    /// The word for this value in commands.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Granted => "on",
+            Self::Never | Self::Ended => "off",
+        }
+    }
+
+    /// Whether new ones are given.
+    #[must_use]
+    pub const fn are_granted(self) -> bool {
+        matches!(self, Self::Granted)
+    }
+
+    /// Whether there may be any.
+    #[must_use]
+    pub const fn may_be_out(self) -> bool {
+        !matches!(self, Self::Never)
+    }
+
+    /// Reads `on` or `off`.
+    ///
+    /// # Errors
+    /// The word is neither.
+    pub fn is_on(word: &str) -> Result<bool, ParseAttributeError> {
+        match word {
+            _ if word.eq_ignore_ascii_case("on") => Ok(true),
+            _ if word.eq_ignore_ascii_case("off") => Ok(false),
+            _ => Err(ParseAttributeError {
+                attribute: "LEASES",
+                got: word.to_owned(),
+                expected: "on, off",
+            }),
+        }
+    }
+}
+
 /// A table's attributes, as `TABLE CREATE` takes and `TABLE DESCRIBE` shows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableAttributes {
@@ -105,6 +166,9 @@ pub struct TableAttributes {
     pub maxmemory: Option<u64>,
     /// What happens at that bound.
     pub evict: Eviction,
+    /// Whether clients may keep what they read under leases. Stored apart, where it is anything but `Never`.
+    #[serde(skip)]
+    pub leases: Leases,
 }
 
 impl Default for TableAttributes {
@@ -116,6 +180,7 @@ impl Default for TableAttributes {
             min_in_sync: 1,
             maxmemory: None,
             evict: Eviction::None,
+            leases: Leases::Never,
         }
     }
 }

@@ -12,7 +12,7 @@ pub mod record;
 mod time;
 mod value_type;
 
-pub use attributes::{Durability, Eviction, Medium, ParseAttributeError, TableAttributes};
+pub use attributes::{Durability, Eviction, Leases, Medium, ParseAttributeError, TableAttributes};
 pub use id::{
     BrickId, Incarnation, NodeKey, Op, PartitionId, Position, SegmentId, Slot, TableId, View,
 };

@@ -8,12 +8,15 @@
 //! - A client is told behind the reply that the copy may come with; and at once too, so that what it has already is not kept for that long.
 //! - A brick is answered in the turn after that in which the clients were told: what they are told has left by then.
 //!
+//! Who has a lease of a key is told at once that it is recalled, whatever replies of its wait: what it has asked and has no answer to, it does not keep either once it has heard of it.
+//!
 //! What clients of other bricks of the node are told in their place (`REDIRECT`) goes there as a [`Redirected`] message.
 
 use super::Clients;
 use super::subscribers::UNREAD_MAX;
 use crate::accepted::ConnectionId;
 use crate::core::Core;
+use crate::leases::Told;
 use crate::log::Writer;
 use crate::output::CommitDependency;
 use crate::request::{Request, Token, Work};
@@ -180,6 +183,29 @@ impl Clients {
             out.extend_from_slice(&message);
             connection.output.end(start, CommitDependency::NONE);
         }
+        self.list(id);
+    }
+
+    /// A client is told to give back its lease of a key of that table. One that is gone has none to give back.
+    pub(crate) fn tell_recalled(&mut self, table: &str, told: &Told) {
+        let (id, number) = told.client;
+        let connection = self.get_mut(id).filter(|it| it.client == number);
+        // One that speaks the old protocol by now knows no such messages: its lease runs out.
+        let connection = connection.filter(|it| it.session.protocol == Protocol::Resp3);
+        let Some(connection) = connection else {
+            return;
+        };
+        if connection.output.len() > UNREAD_MAX {
+            return self.on_broken(id);
+        }
+        let mut message = Vec::new();
+        let mut push = Reply::new(&mut message, Protocol::Resp3);
+        push.push(4);
+        push.bulk(b"recall");
+        push.bulk(table.as_bytes());
+        push.bulk(&told.key);
+        push.integer(told.number.cast_signed());
+        connection.output.push(&message);
         self.list(id);
     }
 

@@ -124,6 +124,11 @@ impl<'a> Copies<'a> {
         if self.core.holders.has_outgoing() {
             take_own(self.core, self.clients);
         }
+        for told in self.core.holders.leases.take_outgoing() {
+            if let Some(state) = self.core.tables.of(told.table) {
+                self.clients.tell_recalled(&state.name, &told);
+            }
+        }
         if self.clients.trackers.is_empty() {
             return Vec::new();
         }
@@ -151,6 +156,7 @@ impl<'a> Copies<'a> {
 
     /// Several times a second: bricks that do not answer are waited for no longer, or asked again.
     pub(crate) fn tick(&mut self) {
+        self.core.holders.leases.tick(self.core.now);
         if self.core.holders.is_unsettled() {
             let members: BTreeSet<Member> = members(self.core).collect();
             let now = self.core.now;
@@ -166,5 +172,6 @@ impl<'a> Copies<'a> {
         stats.keys.set(keys);
         stats.items.set(items);
         stats.prefixes.set(prefixes);
+        stats.leased.set(self.core.holders.leases.len() as u64);
     }
 }

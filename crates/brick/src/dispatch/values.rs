@@ -132,7 +132,7 @@ pub(super) fn run_next(core: &mut Core, clients: &mut Clients) -> Option<RanWith
                 return Some(RanWithValues::Redirect(id, Redirect::Wait));
             }
             Some(table) => {
-                let caller = Caller::of(request, table);
+                let caller = Caller::of(request, table, core.member());
                 // Lent out, since it runs on what holds it.
                 let Some(work) = core.requests.lend_work(id) else {
                     continue;

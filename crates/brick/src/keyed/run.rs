@@ -10,6 +10,7 @@ use crate::request::{Origin, Request, UNBOUNDED};
 use crate::requests::ColdValue;
 use crate::settings::Settings;
 use crate::stats::{Counter, Stats};
+use crate::trackers::Client;
 use crate::view::{ColdWanted, Finished, Redirect, RequestContext, View};
 use brickyard_command::{
     Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, keys, table::flag,
@@ -40,18 +41,22 @@ pub(crate) struct Caller {
     pub(crate) room: usize,
     /// The client keeps copies of what it reads; its connection is with this brick.
     pub(crate) tracker: Option<Member>,
+    /// A client of this brick, which can be told to give leases back.
+    pub(crate) lessee: Option<Client>,
 }
 
 impl Caller {
-    /// Whoever asks a request.
-    pub(crate) fn of(request: &Request, table: usize) -> Self {
+    /// Whoever asks a request of brick `own`.
+    pub(crate) fn of(request: &Request, table: usize, own: Member) -> Self {
         let Origin { member, token } = request.origin;
+        let is_told = member == own && !token.is_of_part() && request.protocol == Protocol::Resp3;
         Self {
             table,
             protocol: request.protocol,
             writer: Writer::of(member, token.connection),
             room: request.room,
             tracker: request.is_tracked.then_some(member),
+            lessee: is_told.then_some((token.connection, token.client)),
         }
     }
 }
@@ -102,6 +107,7 @@ const fn tells_values(id: CommandId) -> bool {
             | CommandId::Hrandfield
             | CommandId::Hscan
             | CommandId::Hvals
+            | CommandId::LeaseGet
             | CommandId::Mget
             | CommandId::Set
     )
@@ -242,6 +248,7 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
         writer,
         room,
         tracker,
+        ..
     } = caller;
     let reads_only = spec.has(flag::READONLY);
     let mut reply = Reply::new(out, protocol);
@@ -253,8 +260,8 @@ pub(crate) fn run(core: &mut Core, call: &Call<'_>, out: &mut Vec<u8>) -> Ran {
     let context = RequestContext {
         writer,
         reads_only,
-        // A write that was prepared before has recalled no copy of this reader's.
-        sees_prepared: tracker.is_some(),
+        // A write that was prepared before has recalled no copy of this reader's, and has waited for no lease of it.
+        sees_prepared: tracker.is_some() || spec.id == CommandId::LeaseGet,
         writes_many: writes_many(spec.id),
         sees_intents: false,
         values_max: values_room(spec.id, room),
@@ -325,6 +332,7 @@ fn attempt(
     let key = args.at(spec.key_first as usize);
     let mut view = View::new(core, caller.table, context, (key, location), values);
     view.because(|| Cause::of(spec.id, args));
+    view.let_keep(caller.lessee);
     match execute_command(spec.id, args, &mut view, reply) {
         Ok(()) => view.finish(),
         Err(Failure::Error(error)) => {

@@ -16,7 +16,7 @@ use crate::tables::{AHEAD, Gaps, PendingClear, Tables};
 use brickyard_replication::{Action, LinkId, LogMark, Ready, Role, Status, Want};
 use brickyard_table::{KeyHash, LocalPartition};
 use brickyard_types::record::{self, ENTRY_HEADER_BYTES, Header, Kind, Record, flag};
-use brickyard_types::{Op, PartitionId, Position, ValueType};
+use brickyard_types::{Instant, Op, PartitionId, Position, ValueType};
 use std::iter::Chain;
 use std::{option, vec};
 
@@ -363,11 +363,22 @@ impl Replication<'_> {
     fn on_status(&mut self, partition: PartitionId, status: Status) {
         let mut lost = false;
         let mut local = None;
+        let state = self.tables.partition(partition).map(|(state, _)| state);
+        let has_leases = state.is_some_and(|state| state.attributes.leases.may_be_out());
         if let Some(it) = self.tables.partition_mut(partition) {
             let was = std::mem::replace(&mut it.status, status);
             if status.role == Role::Primary && (was.role, was.view) != (status.role, status.view) {
                 // What is pending now was prepared in an older view.
-                it.inherited = it.op;
+                it.lead.inherited = it.op;
+                // Who led the view before knows all leases that there are.
+                let leads_on = was.role == Role::Primary && status.view.0 == was.view.0 + 1;
+                if !leads_on {
+                    it.lead.writes_from = (!has_leases).then_some(Instant(0));
+                    self.replicas
+                        .new_leads
+                        .partitions
+                        .extend(has_leases.then_some(partition));
+                }
             }
             // Nobody will tell this brick's clients what became of their writes (rule
             // `an old primary knows no outcome`), unless it is still in sync: then what is pending commits here, or is cut.

@@ -29,7 +29,7 @@ use std::time::Duration;
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Entries of the map, [`crate::gather::DESCRIBED_SUMS`] included.
-const ENTRIES: usize = 19;
+const ENTRIES: usize = 20;
 
 /// See the module.
 pub(super) fn describe_table(
@@ -122,6 +122,7 @@ fn head(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     text("placement", &layout.placement.to_string());
     text("nodes", &named(layout));
     text("partition_bytes", &own_bytes(layout));
+    text("leases", attributes.leases.word());
     let mut number = |field: &str, value: u64| {
         reply.bulk(field.as_bytes());
         reply.integer(value as i64);

@@ -375,7 +375,7 @@ fn exportable(
     }
     let partition = state.partitions.get(leaf).and_then(Option::as_ref);
     let serves = |it: &&crate::tables::Partition| {
-        let is_known = it.inherited <= it.committed;
+        let is_known = it.lead.inherited <= it.committed;
         it.is_primary() && it.status.serves_reads && is_known && it.clear.is_none()
     };
     let Some(partition) = partition.filter(serves).filter(|_| core.replicas.is_leased) else {

@@ -377,6 +377,7 @@ impl Info<'_> {
             "tracking_total_prefixes",
             self.sum(|stats| &stats.tracking.prefixes),
         );
+        field(out, "leased_keys", self.sum(|stats| &stats.tracking.leased));
         field(out, "keyspace_hits", tables[2]);
         field(out, "keyspace_misses", tables[3]);
         field(out, "cold_reads", tables[4]);

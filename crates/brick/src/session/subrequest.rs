@@ -13,6 +13,7 @@ use super::{client, listing, ranked, scan};
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::keyed::{Missing, Ran};
+use crate::lease_gate;
 use crate::log::KeyRef;
 use crate::output::CommitDependency;
 use crate::random::Random;
@@ -185,6 +186,18 @@ pub(crate) fn subrequest_admission(
     }
 }
 
+/// Whether nobody has a lease of what this brick's share of a command is about to remove (rules `a write waits for leases` and
+/// `leases end before another writes`).
+pub(crate) fn may_clear(core: &mut Core, spec: &Spec, args: Args<'_>, table: usize) -> bool {
+    if !matches!(spec.id, CommandId::Flushdb | CommandId::Flushall) {
+        return true;
+    }
+    let tables = tables_of(core, spec, args, table);
+    // Of all of them, so that leases are given back meanwhile.
+    let free = tables.iter().filter(|it| lease_gate::may_clear(core, **it));
+    free.count() == tables.len()
+}
+
 /// Clears every partition of tables that this brick has.
 pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) -> CommitDependency {
     let mut dependency = CommitDependency::NONE;
@@ -194,6 +207,7 @@ pub(crate) fn flush(core: &mut Core, tables: &[usize], reply: &mut Reply<'_>) ->
             .map_or(Vec::new(), |it| it.leaves().collect());
         if let Some(id) = core.table(table).map(|state| state.id) {
             core.holders.note_cleared(id);
+            core.holders.leases.note_cleared(id);
         }
         for leaf in leaves {
             dependency = dependency.and(clear_partition(core, table, leaf));

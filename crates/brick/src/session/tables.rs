@@ -14,7 +14,7 @@ use crate::effect::ControlRequest;
 use crate::users::Rights;
 use brickyard_command::request::{ReplicaCount, Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Alteration, Change, LayoutAlteration, NewTable, Recovery};
+use brickyard_metadata::{Alteration, Change, LayoutAlteration, NewTable, Recovery, TableChange};
 use brickyard_routing::NodeId;
 use brickyard_types::PartitionId;
 use std::sync::Arc;
@@ -95,16 +95,23 @@ pub(super) fn table(
             clients.reply(id, |reply| reply.ok());
             return Ok(Next::Done);
         }
-        TableCommand::Create(name, options) => new_table(core, name, &options),
+        TableCommand::Create(name, options) => {
+            let new = new_table(core, name, &options);
+            match options.leases {
+                // As an earlier program knows it.
+                None | Some(false) => Change::CreateTable(new),
+                Some(is_on) => Change::LeaseTable {
+                    table: TableChange::Create(new),
+                    is_on,
+                },
+            }
+        }
         TableCommand::Alter(name, options) => match options.sizing {
             Some(sizing) => Change::SizeTable {
                 name: name.to_owned(),
                 by_bricks: sizing == Sizing::Auto,
             },
-            None => Change::AlterTable {
-                name: name.to_owned(),
-                alteration: alteration(core, &options),
-            },
+            None => alter_table(core, name, &options),
         },
         TableCommand::Recover {
             name,
@@ -168,14 +175,25 @@ fn check_rights(
     }
 }
 
-fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> Change {
+fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> NewTable {
     let mut new = NewTable::named(name, core.random.next(), core.unix);
     new.attributes = inherited_attributes(core);
     options.apply_to(&mut new.attributes);
     new.partitions = options.partitions;
     new.layout.copies_max = inherited_copies_max(core);
     new.layout = new.layout.altered(&layout_alteration(core, options));
-    Change::CreateTable(new)
+    new
+}
+
+fn alter_table(core: &Core, name: &str, options: &TableOptions) -> Change {
+    let (name, alteration) = (name.to_owned(), alteration(core, options));
+    match options.leases {
+        None => Change::AlterTable { name, alteration },
+        Some(is_on) => Change::LeaseTable {
+            table: TableChange::Alter { name, alteration },
+            is_on,
+        },
+    }
 }
 
 fn layout_alteration(core: &Core, options: &TableOptions) -> LayoutAlteration {

@@ -11,13 +11,24 @@ use crate::log::Uncommitted;
 use crate::output::CommitDependency;
 use brickyard_replication::{Role, Status};
 use brickyard_table::LocalPartition;
-use brickyard_types::{Op, PartitionId, View};
+use brickyard_types::{Instant, Op, PartitionId, View};
 
 /// A clear of a partition that has not committed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingClear {
     pub(crate) op: Op,
     pub(crate) dependency: CommitDependency,
+}
+
+/// What holds as long as this brick leads a partition in its present view.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lead {
+    /// Ops up to this one that have not committed were prepared in an older view: a read waits for them
+    /// (rule `uncommitted ops are voted for again`).
+    pub(crate) inherited: Op,
+    /// From when on it may be written if its table has leases: those that a former primary gave have run out (rule
+    /// `leases end before another writes`). `None`: that is not known yet.
+    pub(crate) writes_from: Option<Instant>,
 }
 
 /// See the module.
@@ -38,9 +49,7 @@ pub(crate) struct Partition {
     /// Ops were applied that the replicator has not heard of: the partition is one of
     /// [`Replicas::ahead`](crate::replica::Replicas).
     pub(crate) is_ahead: bool,
-    /// Ops up to this one that have not committed were prepared in an older view: a read waits for them
-    /// (rule `uncommitted ops are voted for again`).
-    pub(crate) inherited: Op,
+    pub(crate) lead: Lead,
     /// The op up to which a baseline record in the log claims it.
     pub(crate) covered: Op,
     /// The highest committed clear.
@@ -68,7 +77,7 @@ impl Partition {
                 ..Status::default()
             },
             committed: Op(0),
-            inherited: Op(0),
+            lead: Lead::default(),
             covered: Op(0),
             cleared: Op(0),
             generation: 1,
@@ -81,7 +90,7 @@ impl Partition {
     /// view (rule `uncommitted ops are voted for again`).
     #[inline]
     pub(crate) fn is_unsettled(&self, op: Op) -> bool {
-        let is_inherited = op <= self.inherited;
+        let is_inherited = op <= self.lead.inherited;
         op > self.committed && (!self.is_primary() || is_inherited)
     }
 

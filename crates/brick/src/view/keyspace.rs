@@ -4,6 +4,7 @@ use super::newest::{Newest, newest};
 use super::write::NOTHING;
 use super::{ColdWanted, View, error};
 use crate::gather::REPLY_TOO_LONG;
+use crate::lease_gate::{grant, may_write};
 use crate::refusal::{EARLIER_NODE, EARLIER_NODE_SLOTS};
 use brickyard_command::hash::first_expiry;
 use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
@@ -209,6 +210,7 @@ impl Keyspace for View<'_> {
         self.check_lock(key, location)?;
         self.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
         self.recall_copies(key)?;
+        self.await_leases(key)?;
         if self.context.writes_many {
             self.core
                 .workshop
@@ -232,6 +234,7 @@ impl Keyspace for View<'_> {
         let location = self.locate(key);
         self.check_lock(key, location)?;
         self.recall_copies(key)?;
+        self.await_leases(key)?;
         if self.context.writes_many {
             self.core
                 .workshop
@@ -254,6 +257,17 @@ impl Keyspace for View<'_> {
             return Err(Failure::Error(REPLY_TOO_LONG));
         }
         Ok(())
+    }
+
+    fn lease(&mut self, key: &[u8], expires_at: Option<UnixMillis>) -> u64 {
+        let at = (self.place.table, self.place.leaf);
+        match self.reads.lessee {
+            // What is found expired goes now, and would wait for it.
+            Some(client) if self.expired.is_empty() => {
+                grant(self.core, (at, key), client, expires_at)
+            }
+            _ => 0,
+        }
     }
 
     fn random(&mut self) -> u64 {
@@ -301,6 +315,48 @@ impl View<'_> {
             // What is staged will not be written, and other keys are recalled meanwhile.
             true => Ok(()),
             false => Err(Failure::Suspend),
+        }
+    }
+
+    /// Rules `a write waits for leases` and `leases end before another writes`.
+    #[inline]
+    fn await_leases(&mut self, key: &[u8]) -> Result<(), Failure> {
+        if !self.state().attributes.leases.may_be_out() {
+            return Ok(());
+        }
+        self.await_leases_now(key)
+    }
+
+    #[cold]
+    fn await_leases_now(&mut self, key: &[u8]) -> Result<(), Failure> {
+        let at = (self.place.table, self.place.leaf);
+        if may_write(self.core, (at, key)) {
+            return Ok(());
+        }
+        self.is_recalling = true;
+        match self.context.writes_many {
+            // As for copies.
+            true => Ok(()),
+            false => Err(Failure::Suspend),
+        }
+    }
+
+    /// The same for what the command found expired, and is about to remove.
+    #[inline]
+    pub(super) fn await_leases_of_expired(&mut self) {
+        let may_be_out = !self.expired.is_empty() && self.state().attributes.leases.may_be_out();
+        // A copy asks the primary.
+        if may_be_out && self.partition().is_primary() {
+            let at = (self.place.table, self.place.leaf);
+            let Self {
+                core,
+                expired,
+                is_recalling,
+                ..
+            } = self;
+            for (_, key) in expired {
+                *is_recalling |= !may_write(core, (at, key));
+            }
         }
     }
 

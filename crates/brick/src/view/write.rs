@@ -160,6 +160,10 @@ impl View<'_> {
             let table = self.table_id();
             self.core.holders.note_written(table, key);
         }
+        if !self.core.holders.leases.is_empty() {
+            let table = self.table_id();
+            self.core.holders.leases.note_written(table, key);
+        }
     }
 
     /// Something happened to a key: it is told, should it come to be.
@@ -295,10 +299,14 @@ impl View<'_> {
         let votes = partition.and_then(|partition| state.votes(partition));
         let mut prepared = Vec::with_capacity(staging.len());
         let mut encoded = std::mem::take(&mut staging.encoded);
-        if !self.core.holders.is_empty() {
+        if !self.core.holders.is_empty() || !self.core.holders.leases.is_empty() {
             let table = state.id;
             for staged in staging.live() {
                 self.core.holders.note_written(table, staging.key(staged));
+                self.core
+                    .holders
+                    .leases
+                    .note_written(table, staging.key(staged));
             }
         }
         for staged in staging.live() {

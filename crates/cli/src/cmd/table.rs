@@ -175,6 +175,9 @@ struct Attributes {
     /// Bytes that a partition may have before it is split; 0: never; default: as each node is set
     #[arg(long, value_name = "BYTES|default")]
     partition_bytes: Option<String>,
+    /// Whether clients may keep what they read under leases: on or off
+    #[arg(long, value_name = "on|off")]
+    leases: Option<String>,
 }
 
 impl Attributes {
@@ -191,6 +194,7 @@ impl Attributes {
             ("PARTITION_BYTES", self.partition_bytes.clone()),
             ("REPLICAS", self.replicas.clone()),
             ("MIN_IN_SYNC", in_sync),
+            ("LEASES", self.leases.clone()),
         ];
         words
             .into_iter()

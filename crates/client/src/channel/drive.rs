@@ -13,7 +13,7 @@ use crate::{
     retry::{self, AttemptFailure},
     setting::Use,
 };
-use brickyard_wire::Value;
+use brickyard_wire::{Value, encode_request};
 use std::{
     fmt::Display,
     future::Future,
@@ -29,30 +29,35 @@ use tokio::{
 /// While a connection is being made, calls that came later are looked at so often.
 const WATCH_STEP: Duration = Duration::from_millis(20);
 
+/// Leases that were not given back by then have run out.
+const RETURNED_WITHIN: Duration = Duration::from_secs(1);
+
 /// What the connection carries.
 enum Item {
     Greeting(GreetingStep, Vec<u8>, Instant),
     Call(Box<Call>),
+    /// Leases are given back; what is answered is of no interest.
+    Return(Vec<u8>, Instant),
 }
 
 impl Request for Item {
     fn bytes(&self) -> &[u8] {
         match self {
-            Self::Greeting(_, bytes, _) => bytes,
+            Self::Greeting(_, bytes, _) | Self::Return(bytes, _) => bytes,
             Self::Call(call) => call.bytes(),
         }
     }
 
     fn deadline(&self) -> Instant {
         match self {
-            Self::Greeting(_, _, deadline) => *deadline,
+            Self::Greeting(_, _, deadline) | Self::Return(_, deadline) => *deadline,
             Self::Call(call) => call.deadline(),
         }
     }
 
     fn attempt_deadline(&self) -> Instant {
         match self {
-            Self::Greeting(_, _, deadline) => *deadline,
+            Self::Greeting(_, _, deadline) | Self::Return(_, deadline) => *deadline,
             Self::Call(call) => call.attempt_deadline(),
         }
     }
@@ -381,6 +386,8 @@ impl Drive<'_> {
         if end.is_ok() {
             self.shared.peer.set_up();
         }
+        // The last number stands for all before it.
+        let mut recalled = None;
         loop {
             match self.connection.poll_reply() {
                 Ok(None) => break,
@@ -391,20 +398,46 @@ impl Drive<'_> {
                         call.on_reply(value);
                     }
                 }
-                Ok(Some(Incoming::Push(message))) => self.on_push(&message),
+                Ok(Some(Incoming::Push(message))) => {
+                    recalled = self.on_push(&message).or(recalled);
+                }
                 Err(garbage) => return Err(garbage.to_string()),
             }
+        }
+        if let Some(number) = recalled {
+            self.give_back(number);
         }
         end.map_err(|error| error.to_string())
     }
 
-    /// The map has changed, or something that nobody subscribed to.
-    fn on_push(&self, message: &Value) {
-        let Value::Push(words) = message else { return };
-        let is_map = words.first().and_then(Value::bytes) == Some(b"cluster-map");
-        if is_map && let Some(owner) = self.shared.setting.owner.upgrade() {
-            owner.on_map_changed(&self.shared.peer.address);
+    /// The map has changed, or a lease is recalled, whose number is returned, or something that nobody subscribed to.
+    fn on_push(&self, message: &Value) -> Option<i64> {
+        let Value::Push(words) = message else {
+            return None;
+        };
+        let text = |at: usize| words.get(at).and_then(Value::bytes);
+        match text(0)? {
+            b"cluster-map" => {
+                let owner = self.shared.setting.owner.upgrade()?;
+                owner.on_map_changed(&self.shared.peer.address);
+                None
+            }
+            b"recall" => {
+                // The connection is for one table.
+                let (kept, key) = (self.shared.setting.kept.as_ref()?, text(2)?);
+                kept.recall(key);
+                words.get(3)?.integer()
+            }
+            _ => None,
         }
+    }
+
+    /// Nothing of what was recalled is kept any more: writes of others wait to hear that.
+    fn give_back(&mut self, number: i64) {
+        let mut bytes = Vec::new();
+        encode_request(&mut bytes, &["LEASE", "RETURN", &number.to_string()]);
+        let deadline = Instant::now() + RETURNED_WITHIN;
+        self.connection.submit(Item::Return(bytes, deadline));
     }
 
     fn give_up_late(&mut self) -> Result<(), String> {

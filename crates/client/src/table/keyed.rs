@@ -15,7 +15,10 @@ impl Table {
     /// ```
     pub fn get(&self, key: impl AsRef<[u8]>) -> Pending<Option<Vec<u8>>> {
         let key = key.as_ref();
-        self.read(key, &[b"GET", key], convert::bytes)
+        match &self.router.setting.kept {
+            Some(kept) => self.get_kept(kept, key),
+            None => self.read(key, &[b"GET", key], convert::bytes),
+        }
     }
 
     /// Stores `value`, whatever was there, for ever.

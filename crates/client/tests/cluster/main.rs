@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails here says where")]
 
 mod bounds;
+mod cached;
 mod fake;
 mod finding;
 mod ids;

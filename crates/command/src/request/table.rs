@@ -5,7 +5,7 @@ use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::table::CommandId;
 use brickyard_types::{
-    Durability, Eviction, Medium, ParseAttributeError, Placement, TableAttributes,
+    Durability, Eviction, Leases, Medium, ParseAttributeError, Placement, TableAttributes,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -118,6 +118,8 @@ pub struct TableOptions {
     pub nodes: Option<BTreeSet<u32>>,
     /// `PARTITION_BYTES bytes`; `Some(None)`: what each node is set to (`PARTITION_BYTES default`).
     pub partition_bytes: Option<Option<u64>>,
+    /// `LEASES on|off`
+    pub leases: Option<bool>,
 }
 
 /// How many copies a table has from now on.
@@ -401,10 +403,12 @@ impl TableOptions {
                 let remedy = "0 for partitions that are never split by themselves, default for what each node is set to";
                 let own = (!is_default).then(|| bytes("PARTITION_BYTES", &value, remedy));
                 parsed.partition_bytes = Some(own.transpose()?);
+            } else if is("leases") {
+                parsed.leases = Some(Leases::is_on(&value).map_err(refused)?);
             } else {
                 return Err(ErrorReply::new(format!(
                     "ERR unknown option '{shown}'; use MEDIUM, DURABILITY, REPLICAS, MIN_IN_SYNC, \
-                     PARTITIONS, MAXMEMORY, EVICT, PLACEMENT, NODES or PARTITION_BYTES"
+                     PARTITIONS, MAXMEMORY, EVICT, PLACEMENT, NODES, PARTITION_BYTES or LEASES"
                 )));
             }
         }

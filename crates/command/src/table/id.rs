@@ -527,6 +527,14 @@ pub enum CommandId {
     Dump,
     /// `RESTORE`
     Restore,
+    /// `LEASE`
+    Lease,
+    /// `LEASE GET`
+    LeaseGet,
+    /// `LEASE HELP`
+    LeaseHelp,
+    /// `LEASE RETURN`
+    LeaseReturn,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

@@ -1,6 +1,6 @@
 //! Commands about tables, which are Brickyard's own.
 
-use super::{Argument, CommandGroup, CommandId, Spec, category, flag};
+use super::{Argument, CommandGroup, CommandId, KeySpec, Spec, category, flag, key_flag};
 
 /// Changes the tables.
 const ADMIN: u32 = flag::ADMIN | flag::NOSCRIPT | flag::NO_MULTI;
@@ -41,6 +41,12 @@ const NODES: Argument = Argument::string("nodes").token("NODES").optional();
 const PARTITION_BYTES: Argument = Argument::string("bytes")
     .token("PARTITION_BYTES")
     .optional();
+const LEASES: Argument = Argument::one_of(
+    "leases",
+    &[Argument::word("on", "ON"), Argument::word("off", "OFF")],
+)
+.token("LEASES")
+.optional();
 // What TABLE HOTKEYS and BIGKEYS both take.
 const KEYS_COUNT: Argument = Argument::integer("count").token("COUNT").optional();
 
@@ -77,6 +83,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             PLACEMENT,
             NODES,
             PARTITION_BYTES,
+            LEASES,
         ]),
         command(CommandId::TableBigkeys, "table|bigkeys", -3, ADMIN)
         .docs("Returns the keys of a table with the largest values, as far as bricks have walked over it.", "0.1.0", "O(N log N) for N keys returned")
@@ -97,6 +104,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             PLACEMENT,
             NODES,
             PARTITION_BYTES,
+            LEASES,
         ]),
         command(CommandId::TableDescribe, "table|describe", 3, flag::LOADING | flag::STALE)
         .docs("Returns a table's attributes and size.", "0.1.0", "O(P) for P partitions")
@@ -161,5 +169,22 @@ pub(super) const COMMANDS: &[Spec] = &[
         Spec::new(CommandId::TableUse, "table|use", 3, flag::NOSCRIPT | flag::LOADING | flag::STALE | flag::FAST | flag::NO_MULTI).of(CommandGroup::Connection, category::CONNECTION)
         .docs("Lets this connection work on a table.", "0.1.0", "O(1)")
         .arguments(&[Argument::string("name")]),
+    ]),
+    command(CommandId::Lease, "lease", -2, 0)
+    .docs("Commands of clients that keep what they read under leases.", "0.1.0", "Depends on the subcommand")
+    .subcommands(&[
+        Spec::new(CommandId::LeaseGet, "lease|get", 3, flag::READONLY | flag::FAST)
+        .of(CommandGroup::String, category::STRING)
+        .keys(&[KeySpec::one(2, key_flag::RO | key_flag::ACCESS)])
+        .tips(&["nondeterministic_output"])
+        .docs("Returns the value of a key, and for how many milliseconds the client may keep it unless it is told otherwise before.", "0.1.0", "O(1)")
+        .arguments(&[Argument::key("key", 0)]),
+        command(CommandId::LeaseHelp, "lease|help", 2, flag::LOADING | flag::STALE)
+        .docs("Lists the subcommands of LEASE.", "0.1.0", "O(1)"),
+        Spec::new(CommandId::LeaseReturn, "lease|return", 3, flag::LOADING | flag::STALE | flag::FAST)
+        // Who may get one may give it back.
+        .of(CommandGroup::Connection, category::CONNECTION | category::READ)
+        .docs("Gives back all leases that were recalled on this connection, up to a number.", "0.1.0", "O(N) for N leases given back")
+        .arguments(&[Argument::integer("number")]),
     ]),
 ];

@@ -47,7 +47,7 @@ fn all_specs() -> Vec<&'static Spec> {
 /// Containers that Redis lacks, and their subcommands.
 fn is_of_ours(spec: &Spec) -> bool {
     let container = spec.name.split('|').next().unwrap_or_default();
-    ["node", "rebalance", "table"].contains(&container)
+    ["lease", "node", "rebalance", "table"].contains(&container)
 }
 
 fn is_newer(spec: &Spec) -> bool {

@@ -2,7 +2,7 @@
 
 use super::Controller;
 use super::liveness::LivenessView;
-use brickyard_metadata::{Catalog, Change, Node};
+use brickyard_metadata::{Catalog, Change, Node, TableChange};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
 
@@ -18,6 +18,14 @@ impl Controller {
             Change::CreateTable(mut new) => {
                 new.avoid = absent(catalog, &view);
                 Ok(Change::CreateTable(new))
+            }
+            Change::LeaseTable {
+                table: TableChange::Create(mut new),
+                is_on,
+            } => {
+                new.avoid = absent(catalog, &view);
+                let table = TableChange::Create(new);
+                Ok(Change::LeaseTable { table, is_on })
             }
             Change::RemoveNode { node, force } => {
                 // The operator learns first what it would cost, whatever else has to be done before.

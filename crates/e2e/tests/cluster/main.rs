@@ -21,6 +21,7 @@ mod hot;
 mod idle;
 mod import;
 mod layout;
+mod leases;
 mod limits;
 mod link;
 mod offline;
