@@ -353,6 +353,7 @@ impl Replication<'_> {
             && generation > it.generation
         {
             it.generation = generation;
+            it.changes = None;
             it.doubt_requests(now);
         }
     }

@@ -139,6 +139,22 @@ pub enum Change {
     },
     /// Remove all libraries.
     FlushLibraries,
+    /// Make a table that keeps its changes.
+    CreateWithHistory {
+        /// The table.
+        table: NewTable,
+        /// How many bytes of them each partition keeps.
+        history: u64,
+    },
+    /// Change how much a table keeps of its changes, and what else is asked for.
+    AlterWithHistory {
+        /// Which table.
+        name: String,
+        /// What else to change; it may be nothing.
+        alteration: Alteration,
+        /// How many bytes of them each partition keeps; 0: none.
+        history: u64,
+    },
 }
 
 /// What the leader decided about partitions. It is carried out in this order.

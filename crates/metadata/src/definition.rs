@@ -82,14 +82,16 @@ pub(crate) fn alter_table(
     nodes: &Nodes,
     name: &str,
     alteration: &Alteration,
+    history: Option<u64>,
 ) -> Result<Done, Refusal> {
     let table = tables.get(name)?;
-    if *alteration == Alteration::default() {
+    if *alteration == Alteration::default() && history.is_none() {
         let name = name.to_owned();
         return Err(Refusal::NothingToAlter { name });
     }
     table.check_online()?;
     let mut attributes = altered(table, alteration)?;
+    attributes.history = history.unwrap_or(attributes.history);
     check_attributes(&attributes)?;
     let mut layout = table.layout.altered(&alteration.layout);
     if alteration.replicas.is_some() {

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::libraries::LibraryPolicy;
+use crate::table::{Alteration, NewTable};
 use crate::user_limits::Limited;
+use brickyard_types::UnixMillis;
 
 fn of(rules: Vec<AccountRule>) -> Level {
     let change = Change::SetAccount {
@@ -37,7 +39,22 @@ fn libraries_need_a_program_that_knows_functions() {
 }
 
 #[test]
+fn histories_need_a_program_that_knows_them() {
+    let table = NewTable::named("t", 1, UnixMillis(0));
+    for change in [
+        Change::CreateWithHistory { table, history: 1 },
+        Change::AlterWithHistory {
+            name: "t".to_owned(),
+            alteration: Alteration::default(),
+            history: 0,
+        },
+    ] {
+        assert_eq!(change.level(), Level::WATCHES, "{change:?}");
+    }
+}
+
+#[test]
 fn what_a_program_writes_it_knows() {
     assert_eq!(Change::PauseMoves(true).level(), Level::FIRST);
-    const { assert!(Level::FUNCTIONS.0 <= Level::NEWEST.0) };
+    const { assert!(Level::WATCHES.0 <= Level::NEWEST.0) };
 }

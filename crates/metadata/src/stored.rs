@@ -5,14 +5,16 @@
 //! Layout, little-endian:
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
-//!  8  u32     version    of the format: 1, 2 with users, 3 with users that have limits, 4 with libraries of functions
+//!  8  u32     version    of the format: 1, 2 with users, 3 with users that have limits, 4 with libraries of functions,
+//!                        5 with tables that keep their changes
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of [`Catalog`], in their order; from format 2 on the users follow,
-//!                        from format 3 on the limits of those that have any, and in format 4 the libraries
+//!                        from format 3 on the limits of those that have any, from format 4 on the libraries, and in
+//!                        format 5 how much each table keeps of its changes, of those that keep any
 //! ```
 //! A catalog without users is written as it was before there could be any, and so that a program which knows of none reads it;
-//! so is one without limits, and one without libraries.
+//! so is one without limits, one without libraries, and one of whose tables none keeps its changes.
 //!
 //! Invariants:
 //! - Equal catalogs have equal bytes, and a catalog has no other bytes.
@@ -27,8 +29,11 @@ use thiserror::Error;
 const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
-/// The format of catalogs with libraries of functions, the newest one. Older ones are read and written where they will do.
-pub const FORMAT_VERSION: u32 = 4;
+/// The format of catalogs with tables that keep their changes, the newest one. Older ones are read and written where they will do.
+pub const FORMAT_VERSION: u32 = 5;
+
+/// The format of catalogs with libraries of functions, of whose tables none keeps its changes.
+const FORMAT_LIBRARIES: u32 = 4;
 
 /// The format of catalogs with users that have limits, and without libraries.
 const FORMAT_LIMITS: u32 = 3;
@@ -99,8 +104,11 @@ impl Catalog {
             "{} have limits and nobody is a user",
             limits.len()
         );
-        let format = if !self.libraries.is_empty() {
+        let histories = self.tables.histories();
+        let format = if !histories.is_empty() {
             FORMAT_VERSION
+        } else if !self.libraries.is_empty() {
+            FORMAT_LIBRARIES
         } else if !limits.is_empty() {
             FORMAT_LIMITS
         } else if !self.accounts.is_empty() {
@@ -114,8 +122,11 @@ impl Catalog {
         if format >= FORMAT_LIMITS {
             body.extend(written(&limits));
         }
-        if format == FORMAT_VERSION {
+        if format >= FORMAT_LIBRARIES {
             body.extend(written(&self.libraries.stored()));
+        }
+        if format == FORMAT_VERSION {
+            body.extend(written(&histories));
         }
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -172,10 +183,18 @@ impl Catalog {
             let accounts = &mut catalog.accounts;
             accounts.put_limits(limits).map_err(contradiction)?;
         }
-        if found == FORMAT_VERSION {
+        if found >= FORMAT_LIBRARIES {
             let libraries;
             (libraries, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
             catalog.libraries = Libraries::read(libraries).map_err(contradiction)?;
+        }
+        if found == FORMAT_VERSION {
+            let histories;
+            (histories, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
+            catalog
+                .tables
+                .put_histories(histories)
+                .map_err(contradiction)?;
         }
         if !rest.is_empty() {
             let what = format!("{} bytes follow its last field", rest.len());

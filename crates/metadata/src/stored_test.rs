@@ -206,6 +206,7 @@ fn founded() -> Catalog {
                 min_in_sync: 2,
                 maxmemory: Some(1 << 30),
                 evict: Eviction::None,
+                history: 0,
             },
             partitions: Some(16),
             hasher: Hasher::Key64,
@@ -457,6 +458,63 @@ fn catalog_with_libraries_is_read_and_written_as_ever() {
     assert_eq!(read.encode(), stored);
 }
 
+/// The same, with tables that keep their changes; what `testdata/v5/catalog` holds.
+fn sample_with_histories() -> Catalog {
+    let mut catalog = sample_with_libraries();
+    for (name, history) in [("1", 1 << 20), ("default", 64)] {
+        keep(&mut catalog, name, history);
+    }
+    catalog
+}
+
+fn keep(catalog: &mut Catalog, name: &str, history: u64) {
+    let change = Change::AlterWithHistory {
+        name: name.to_owned(),
+        alteration: Alteration::default(),
+        history,
+    };
+    catalog.apply(change).unwrap();
+}
+
+#[test]
+fn catalog_with_histories_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v5/catalog");
+    let read = Catalog::decode(stored).unwrap();
+    assert_eq!(read, sample_with_histories());
+    assert_eq!(read.encode(), stored);
+    assert_eq!(read.table("1").unwrap().attributes.history, 1 << 20);
+}
+
+#[test]
+fn catalog_with_histories_needs_nothing_else_and_goes_back_to_its_format_without_them() {
+    for (mut catalog, format) in [
+        (sample(), 1),
+        (sample_with_a_user(), 2),
+        (sample_with_limits(), 3),
+        (sample_with_libraries(), 4),
+    ] {
+        keep(&mut catalog, "1", 5);
+        assert_eq!(catalog.encode()[8], 5);
+        assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
+        keep(&mut catalog, "1", 0);
+        assert_eq!(catalog.encode()[8], format);
+    }
+}
+
+#[test]
+fn a_table_that_is_made_keeps_changes_where_that_is_said() {
+    let mut catalog = sample();
+    let mut table = NewTable::named("plain", 6, UnixMillis(0));
+    // What is written of a new table has no place for it.
+    table.attributes.history = 7;
+    catalog.apply(Change::CreateTable(table)).unwrap();
+    assert_eq!(catalog.table("plain").unwrap().attributes.history, 0);
+    let table = NewTable::named("kept", 6, UnixMillis(0));
+    let change = Change::CreateWithHistory { table, history: 9 };
+    catalog.apply(change).unwrap();
+    assert_eq!(catalog.table("kept").unwrap().attributes.history, 9);
+}
+
 #[test]
 fn catalog_with_libraries_needs_no_users_and_goes_back_to_its_format_without_them() {
     for (mut catalog, format) in [
@@ -610,7 +668,7 @@ fn other_format_is_refused_by_its_number() {
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 7, and this program reads 1 to 4")
+            .starts_with("the catalog is in format 7, and this program reads 1 to 5")
     );
 }
 
@@ -855,6 +913,7 @@ fn sample_is_written() {
         ("v2", sample_with_a_user()),
         ("v3", sample_with_limits()),
         ("v4", sample_with_libraries()),
+        ("v5", sample_with_histories()),
     ] {
         std::fs::write(folder.join(format).join("catalog"), catalog.encode()).unwrap();
     }

@@ -105,6 +105,10 @@ pub struct TableAttributes {
     pub maxmemory: Option<u64>,
     /// What happens at that bound.
     pub evict: Eviction,
+    /// Bytes of committed changes that each partition keeps for who follows it; 0: none. The catalog writes it apart
+    /// (`metadata/src/stored.rs`), since a program that knows nothing of it reads the others.
+    #[serde(skip)]
+    pub history: u64,
 }
 
 impl Default for TableAttributes {
@@ -116,6 +120,7 @@ impl Default for TableAttributes {
             min_in_sync: 1,
             maxmemory: None,
             evict: Eviction::None,
+            history: 0,
         }
     }
 }

@@ -29,7 +29,7 @@ use std::time::Duration;
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Entries of the map, [`crate::gather::DESCRIBED_SUMS`] included.
-const ENTRIES: usize = 19;
+const ENTRIES: usize = 20;
 
 /// See the module.
 pub(super) fn describe_table(
@@ -132,6 +132,7 @@ fn head(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     number("partitions", leaves.len() as u64);
     number("extra_copies", extra);
     number("maxmemory", attributes.maxmemory.unwrap_or(0));
+    number("history", attributes.history);
 }
 
 /// The nodes that a table names, as `TABLE ALTER` takes them.

@@ -101,10 +101,7 @@ pub(super) fn table(
                 name: name.to_owned(),
                 by_bricks: sizing == Sizing::Auto,
             },
-            None => Change::AlterTable {
-                name: name.to_owned(),
-                alteration: alteration(core, &options),
-            },
+            None => alter_table(core, name, &options),
         },
         TableCommand::Recover {
             name,
@@ -175,7 +172,13 @@ fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> Change {
     new.partitions = options.partitions;
     new.layout.copies_max = inherited_copies_max(core);
     new.layout = new.layout.altered(&layout_alteration(core, options));
-    Change::CreateTable(new)
+    match new.attributes.history {
+        0 => Change::CreateTable(new),
+        history => Change::CreateWithHistory {
+            table: new,
+            history,
+        },
+    }
 }
 
 fn layout_alteration(core: &Core, options: &TableOptions) -> LayoutAlteration {
@@ -189,6 +192,19 @@ fn layout_alteration(core: &Core, options: &TableOptions) -> LayoutAlteration {
         placement: options.placement,
         nodes: nodes.map(|nodes| nodes.iter().copied().map(NodeId).collect()),
         partition_bytes: options.partition_bytes,
+    }
+}
+
+fn alter_table(core: &Core, name: &str, options: &TableOptions) -> Change {
+    let name = name.to_owned();
+    let alteration = alteration(core, options);
+    match options.history {
+        None => Change::AlterTable { name, alteration },
+        Some(history) => Change::AlterWithHistory {
+            name,
+            alteration,
+            history,
+        },
     }
 }
 

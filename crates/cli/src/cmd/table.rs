@@ -175,6 +175,9 @@ struct Attributes {
     /// Bytes that a partition may have before it is split; 0: never; default: as each node is set
     #[arg(long, value_name = "BYTES|default")]
     partition_bytes: Option<String>,
+    /// Bytes of its committed changes that each partition keeps for who follows it, also as 1mb; 0: none
+    #[arg(long, value_name = "BYTES")]
+    history: Option<String>,
 }
 
 impl Attributes {
@@ -189,6 +192,7 @@ impl Attributes {
             ("PLACEMENT", self.placement.clone()),
             ("NODES", self.nodes.clone()),
             ("PARTITION_BYTES", self.partition_bytes.clone()),
+            ("HISTORY", self.history.clone()),
             ("REPLICAS", self.replicas.clone()),
             ("MIN_IN_SYNC", in_sync),
         ];

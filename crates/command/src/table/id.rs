@@ -527,6 +527,8 @@ pub enum CommandId {
     Dump,
     /// `RESTORE`
     Restore,
+    /// `WATCHKEYS`
+    Watchkeys,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

@@ -41,6 +41,7 @@ const NODES: Argument = Argument::string("nodes").token("NODES").optional();
 const PARTITION_BYTES: Argument = Argument::string("bytes")
     .token("PARTITION_BYTES")
     .optional();
+const HISTORY: Argument = Argument::string("bytes").token("HISTORY").optional();
 // What TABLE HOTKEYS and BIGKEYS both take.
 const KEYS_COUNT: Argument = Argument::integer("count").token("COUNT").optional();
 
@@ -77,6 +78,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             PLACEMENT,
             NODES,
             PARTITION_BYTES,
+            HISTORY,
         ]),
         command(CommandId::TableBigkeys, "table|bigkeys", -3, ADMIN)
         .docs("Returns the keys of a table with the largest values, as far as bricks have walked over it.", "0.1.0", "O(N log N) for N keys returned")
@@ -97,6 +99,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             PLACEMENT,
             NODES,
             PARTITION_BYTES,
+            HISTORY,
         ]),
         command(CommandId::TableDescribe, "table|describe", 3, flag::LOADING | flag::STALE)
         .docs("Returns a table's attributes and size.", "0.1.0", "O(P) for P partitions")

@@ -34,3 +34,4 @@ mod tools;
 mod tracking;
 mod transactions;
 mod upgrade;
+mod watching;
