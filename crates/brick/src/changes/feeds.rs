@@ -403,3 +403,7 @@ impl Feed {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "feeds_test.rs"]
+mod feeds_test;

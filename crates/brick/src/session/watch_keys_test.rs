@@ -580,6 +580,31 @@ fn a_wake_up_comes_over_from_another_node() {
     }
 }
 
+#[test]
+fn a_partition_that_nobody_leads_holds_up_no_other() {
+    let mut cluster = followed(3, replicated(2));
+    let (lost, other) = (cluster.key_at(0, 1), cluster.key_at(1, 2));
+    let mut follower = Follower::new(&mut cluster, 2);
+    let writer = cluster.connect(2, Port::Node);
+    assert_eq!(cluster.call(writer, &format!("SET {lost} 1")), "+OK");
+    cluster.is_deciding = false;
+    cluster.kill(0);
+    assert_eq!(cluster.call(writer, &format!("SET {other} 2")), "+OK");
+    let command = format!("WATCHKEYS ALL FROM {} BLOCK 0", follower.position);
+    let (position, told) = read(&cluster.call(follower.client, &command));
+    assert_eq!(told, [format!("set {other} 2 -1")]);
+    follower.position = position;
+    // What the other had is told by who comes to lead it.
+    cluster.is_deciding = true;
+    cluster.go_on_without(0);
+    cluster.settle();
+    follower.follow(&mut cluster);
+    assert_eq!(
+        follower.seen,
+        BTreeMap::from([(lost, vec!["1".to_owned()])])
+    );
+}
+
 /// Rule `only committed changes are told`.
 #[test]
 fn nothing_is_told_that_has_not_committed() {
