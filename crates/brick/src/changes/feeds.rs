@@ -41,6 +41,12 @@ const NOT_ALL: &[u8] =
 /// How long a client that does not wait for changes waits for those who tell of them.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a round waits for a brick: what others tell is not held up for longer.
+const ROUND_MAX: Duration = Duration::from_secs(1);
+
+/// The same where the client has hardly any time left.
+const ROUND_MIN: Duration = Duration::from_millis(200);
+
 /// What is at the beginning of a share, so that it is no error.
 const MARK: u8 = b'=';
 
@@ -131,6 +137,16 @@ impl Feed {
     fn may_wait(&self, now: Instant) -> bool {
         self.waits
             .is_some_and(|until| until.is_none_or(|until| now < until))
+    }
+
+    /// When a round ends that begins now: with the client's time, about, so that what some bricks tell is told though others are silent.
+    pub(crate) fn round_ends(&self, now: Instant) -> Instant {
+        let left = self.waits.flatten().map(|until| {
+            let is_left = until > now;
+            if is_left { until - now } else { Duration::ZERO }
+        });
+        let most = left.unwrap_or(ROUND_MAX).clamp(ROUND_MIN, ROUND_MAX);
+        now + most
     }
 
     /// The client's time is over.
@@ -373,7 +389,9 @@ impl Feeds {
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<(Token, Vec<u8>)> {
         let mut over = Vec::new();
         for feed in self.all.values_mut() {
-            if feed.is_over(now) && feed.from.is_some() {
+            // What a round has brought is told: it ends soon.
+            let is_asking = feed.state == FeedState::Asking;
+            if feed.is_over(now) && feed.from.is_some() && !is_asking {
                 over.push((feed.token, feed.answer(0, b"")));
                 continue;
             }

@@ -40,9 +40,6 @@ use std::time::Duration;
 /// Bytes of changes that a reply has, about: a batch that is longer is told whole all the same.
 const REPLY_BYTES: usize = 1 << 20;
 
-/// How long a round waits for a brick: what others tell is not held up for longer.
-const ROUND_MAX: Duration = Duration::from_secs(1);
-
 /// Parts of a reply are numbered on from round to round, so that one that comes late is none of a later round.
 const PARTS_OF_ROUND: u32 = 1 << 16;
 
@@ -267,7 +264,7 @@ impl Brick {
             protocol: feed.protocol,
             // A brick tells of what it leads by now; what nobody tells of is asked for in the next round.
             is_named: false,
-            deadline: self.core.now + ROUND_MAX,
+            deadline: feed.round_ends(self.core.now),
             is_again: true,
         };
         connection.blocked = Some(Blocked::Drain);
