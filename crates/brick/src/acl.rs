@@ -105,6 +105,13 @@ impl Acl {
         self.keys == [KeyPattern::all()]
     }
 
+    /// Whether it may read that key.
+    pub(crate) fn may_read(&self, key: &[u8]) -> bool {
+        let mut granted = self.keys.iter().filter(|it| it.read);
+        self.may_all
+            || granted.any(|it| it.pattern == b"*" || glob::matches(&it.pattern, key, false))
+    }
+
     /// What the user lacks for a request.
     pub(crate) fn lacking(&self, spec: &'static Spec, args: Args<'_>) -> Option<Lacking> {
         if spec.has(flag::PUBSUB) && (self.may_all || self.commands.has(spec.id)) {

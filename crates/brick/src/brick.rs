@@ -19,6 +19,7 @@
 use crate::accepted::{Accepted, ConnectionId};
 use crate::append::BatchId;
 use crate::batch::Batch;
+use crate::changes::Feeds;
 use crate::clean::Cleaner;
 use crate::clients::Clients;
 use crate::core::{Core, Workshop};
@@ -95,6 +96,8 @@ pub struct Brick {
     pub(crate) let_out_upto: Frontier,
     pub(crate) upkeep: Upkeep,
     pub(crate) evictions: Evictions,
+    /// Clients that follow a table.
+    pub(crate) feeds: Feeds,
 }
 
 impl Brick {
@@ -163,6 +166,7 @@ impl Brick {
             let_out_upto: Frontier::default(),
             upkeep: Upkeep::default(),
             evictions: Evictions::default(),
+            feeds: Feeds::default(),
         }
     }
 
@@ -194,6 +198,7 @@ impl Brick {
             || self.core.tables.has_removed()
             || self.core.moves.offline.has_work()
             || self.upkeep.has_work()
+            || self.feeds.has_due()
     }
 
     /// When a [`crate::Event::Tick`] is wanted at the latest.
@@ -256,6 +261,7 @@ impl Brick {
     /// What leaves for other nodes does so once a turn, after everything was executed, and once more if the turn went on.
     fn end_turn(&mut self) {
         if !std::mem::replace(&mut self.has_ended_turn, true) {
+            self.wake_waiters();
             self.send_notices();
             self.send_published();
             self.send_remote();
@@ -502,6 +508,7 @@ impl Brick {
             self.resume_at(at, client);
         }
         self.exports.end(&mut self.core, id);
+        self.feeds.end(id);
         self.tell_cleaner();
         Some(id)
     }

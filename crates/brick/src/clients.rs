@@ -205,7 +205,10 @@ impl Clients {
             return;
         };
         connection.end.is_ended = true;
-        if matches!(connection.blocked, Some(Blocked::Wait { .. })) {
+        if matches!(
+            connection.blocked,
+            Some(Blocked::Wait { .. } | Blocked::Watch)
+        ) {
             // It might wait for ever, and for what it will not read.
             self.on_broken(id);
         } else {
@@ -481,7 +484,10 @@ impl Clients {
         // Who waits for replicas, or asked for this very end, will not be answered.
         self.waiting.iter().any(|id| {
             let it = &self[*id];
-            let is_endless = matches!(it.blocked, Some(Blocked::Wait { .. } | Blocked::Control(_)));
+            let is_endless = matches!(
+                it.blocked,
+                Some(Blocked::Wait { .. } | Blocked::Watch | Blocked::Control(_))
+            );
             // The list is only tidied when the log moves on: not all on it still wait.
             // What came back for want of room was not executed, no more than what is in its input.
             let waits_for_room =

@@ -384,6 +384,11 @@ impl Cluster {
         }
     }
 
+    /// Views without a node that was killed while nothing was decided.
+    pub(crate) fn go_on_without(&mut self, at: usize) {
+        self.remove(at);
+    }
+
     /// Nodes are killed at once: nothing is decided between one and the next.
     pub(crate) fn kill_at_once(&mut self, nodes: impl IntoIterator<Item = usize>) {
         let is_deciding = std::mem::replace(&mut self.is_deciding, false);

@@ -35,6 +35,8 @@ pub(crate) enum Blocked {
     Control(u64),
     /// `CLIENT PAUSE`: its next command, which is in its input, waits for the pause's end.
     Pause,
+    /// `WATCHKEYS`: until there is a change, or its time is over.
+    Watch,
     /// `WAIT`: until then, or enough replicas have its writes.
     Wait {
         until: Option<Instant>,

@@ -217,6 +217,7 @@ impl Core {
     /// An operation of a partition with neither a log nor another replica was applied: it has committed.
     #[inline]
     pub(crate) fn note_applied(&mut self, (table, leaf): (usize, usize), op: Op) {
+        self.tables.followed.note((table, leaf));
         let state = self.tables.get_mut(table);
         if let Some(it) = state.and_then(|it| it.partitions.get_mut(leaf)?.as_mut()) {
             it.committed = op;

@@ -43,6 +43,7 @@ use crate::session::export::is_of_export;
 use crate::session::next::Subrequests;
 use crate::session::save::checkpoint_for;
 use crate::session::subrequest::{SubrequestAdmission, may_clear, subrequest_admission};
+use crate::tracking::Notice;
 use crate::view::{ColdWanted, Redirect};
 use brickyard_command::{CommandId, ErrorReply, table::flag};
 use brickyard_routing::{Member, Replica};
@@ -579,6 +580,9 @@ impl Brick {
                 }
                 Some(Message::Resume(client)) => self.core.requests.stalls.end(peer.member, client),
                 Some(Message::Published(published)) => self.deliver(&published),
+                Some(Message::Notice(Notice::Changed { client, round })) => {
+                    self.on_changed(client, round);
+                }
                 Some(Message::Notice(notice)) => self.copies().on_notice(peer.member, notice),
                 None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
@@ -592,6 +596,7 @@ impl Brick {
     pub(crate) fn on_remote_lost(&mut self, peer: Replica) {
         self.exchange(|exchange, _| exchange.on_lost(peer));
         self.copies().lose(peer.member);
+        self.feeds.wake_all();
     }
 
     /// By a new catalog partitions go on without bricks that were asked.

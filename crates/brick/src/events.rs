@@ -22,6 +22,7 @@ use crate::replica::wants::{SYNC_TOKEN, on_sync_done};
 use crate::resize::Sizes;
 use crate::session::cluster::tell_map_watchers;
 use crate::session::whole::backups;
+use crate::tracking::Notice;
 use crate::upkeep::publish;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
@@ -138,7 +139,7 @@ impl Brick {
             let bytes = committed.bytes.len();
             self.core.segments.reach(committed.position, bytes);
             self.core.tables.note_copied(&committed);
-            self.core.tables.apply_committed(&committed, false);
+            self.core.tables.apply_copied(&committed);
         }
         let core = &mut self.core;
         self.cleaner
@@ -184,6 +185,7 @@ impl Brick {
             let version = self.core.tables.catalog().version();
             tell_map_watchers(&mut self.clients, version);
             self.clients.look_at_primaries(&mut self.core);
+            self.feeds.wake_all();
         }
     }
 
@@ -326,6 +328,9 @@ impl Brick {
                 Forward::Published(published) => {
                     self.clients.deliver(&published, &self.core.shared.settings);
                 }
+                Forward::Notice(Notice::Changed { client, round }) => {
+                    self.on_changed(client, round);
+                }
                 Forward::Notice(notice) => self.copies().on_notice(from, notice),
                 Forward::Redirected {
                     connection,
@@ -362,6 +367,7 @@ impl Brick {
         Coordinator::new(&mut self.core).tick();
         self.see_to_transactions();
         self.copies().tick();
+        self.tick_feeds();
         self.evictions.on_tick(&mut self.core, &mut self.clients);
         self.clean();
         self.end_waits();

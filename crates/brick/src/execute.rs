@@ -48,6 +48,7 @@ impl Brick {
         Coordinator::new(&mut self.core).retry();
         self.see_to_transactions();
         self.ask_again();
+        self.begin_rounds();
         self.core.tables.free_removed();
         let is_single = self.core.shared.settings.measures_each();
         self.batch.collect(&self.core, &mut self.clients, is_single);
@@ -66,6 +67,7 @@ impl Brick {
             Last::Subrequests(asked, bricks, token) => {
                 self.begin_subrequests(&asked, bricks, token);
             }
+            Last::Round(token) => self.begin_round(token),
         }
     }
 

@@ -1,5 +1,6 @@
 //! One reply made of parts that several bricks render.
 
+use crate::changes::join;
 use crate::output::{CommitDependency, Lost, Meets};
 use crate::partly::{is_unknown, not_read, partly_done};
 use brickyard_command::ErrorReply;
@@ -39,6 +40,8 @@ pub(crate) enum Join {
     Saved { in_background: bool },
     /// The replies of a transaction, some of whose commands its connection's brick executes afterwards.
     Exec,
+    /// Shares of a round of a feed, which the session looks into.
+    Changes,
     /// One of the parts that are not null, by the number drawn here.
     Any(u64),
 }
@@ -205,6 +208,12 @@ impl Gather {
         self
     }
 
+    /// Its parts are numbered from there: what comes late of parts that were asked for before has other numbers.
+    pub(crate) fn numbered_from(mut self, first: u32) -> Self {
+        self.first_part = first;
+        self
+    }
+
     /// Whether it is known that the request writes nothing.
     pub(crate) fn reading(mut self, is_read: bool) -> Self {
         self.is_read = is_read;
@@ -293,7 +302,10 @@ impl Gather {
             Reply::new(&mut error, self.protocol).error_bytes(REPLY_TOO_LONG.as_bytes());
             return Some(error);
         }
-        if matches!(self.join, Join::Description | Join::Ranked { .. }) {
+        if matches!(
+            self.join,
+            Join::Description | Join::Ranked { .. } | Join::Changes
+        ) {
             // They are counted, or have no part in it.
             return None;
         }
@@ -345,6 +357,7 @@ impl Gather {
         let mut reply = Reply::new(&mut out, self.protocol);
         match self.join {
             Join::Watch => return parts.concat(),
+            Join::Changes => return join(&parts),
             Join::Only | Join::Exec => {
                 return parts.into_iter().next().unwrap_or_default();
             }

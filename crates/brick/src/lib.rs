@@ -22,6 +22,7 @@ mod baselines;
 mod batch;
 mod brick;
 mod catch_up;
+mod changes;
 pub mod channels;
 mod check;
 mod clean;

@@ -63,6 +63,7 @@ impl Adoption<'_> {
             outside,
             ..
         } = self;
+        replication.tables.look_for_histories();
         let before = replication.tables.replace_catalog(catalog);
         assert!(
             before.version().0 <= version,

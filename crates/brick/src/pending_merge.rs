@@ -11,6 +11,7 @@
 //! Not here: coming to rest, taking a partition apart (`pending_split`), halves that are put together from the log after a
 //! restart (`recovery`).
 
+use crate::changes::ChangeRing;
 use crate::log::Log;
 use crate::replica::Replication;
 use crate::tables::{Partition, Tables, halves_of};
@@ -58,7 +59,32 @@ pub(crate) fn join_halves(
         replication.tables.unplace(half);
     }
     let (tables, log) = (&mut *replication.tables, &mut *replication.log);
-    join_contents(tables, log, table, leaves, (whole, &baseline))
+    let kept = join_changes(tables, table, leaves, (&ends, &baseline));
+    let joined = join_contents(tables, log, table, leaves, (whole, &baseline))?;
+    Some(Partition {
+        changes: kept,
+        ..joined
+    })
+}
+
+/// What the halves keep of their changes, as what the whole goes on from.
+fn join_changes(
+    tables: &mut Tables,
+    table: usize,
+    leaves: [usize; 2],
+    (ends, baseline): (&[Half; 2], &Baseline),
+) -> Option<Box<ChangeRing>> {
+    let state = tables.get_mut(table).filter(|it| it.keeps_changes())?;
+    let prefix = state.map.partitions().leaves()[leaves[0]].prefix.parent()?;
+    let mut parents = Vec::new();
+    for (leaf, end) in leaves.into_iter().zip(ends) {
+        let mut held = state.partitions.get_mut(leaf)?.take()?;
+        parents.extend(state.freeze_changes(&mut held, end.last.1));
+        state.partitions[leaf] = Some(held);
+    }
+    let begin = (baseline.view, baseline.op);
+    let whole = ChangeRing::behind(prefix, baseline.generation, begin, parents);
+    Some(Box::new(whole))
 }
 
 fn join_contents(

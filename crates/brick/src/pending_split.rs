@@ -14,6 +14,7 @@
 //! when to split or merge (`resize`).
 
 use crate::baselines::append_first_baseline;
+use crate::changes::ChangeRing;
 use crate::effect::ControlRequest;
 use crate::log::Log;
 use crate::outside::Outside;
@@ -144,6 +145,7 @@ pub(crate) fn take_apart(
     };
     let fates = fates(state, map, catalog);
     let id = state.id;
+    note_views(replication, &fates, catalog);
     let mut anew = Vec::new();
     for fate in fates {
         match fate {
@@ -167,6 +169,7 @@ pub(crate) fn take_apart(
             Fate::Left(leaf) => replication.leave(table, leaf),
         }
     }
+    replication.tables.followed.end_pending();
     let baselines: Vec<PartitionId> = anew.iter().map(|part| part.id).collect();
     place_anew(replication.tables, table, map, anew);
     for part in baselines {
@@ -180,6 +183,23 @@ pub(crate) fn take_apart(
         if is_logged {
             append_first_baseline(replication, part);
         }
+    }
+}
+
+/// What of partitions that end is pending may commit by that: then nobody else knows in which views it was prepared.
+fn note_views(replication: &mut Replication<'_>, fates: &[Fate], catalog: &Catalog) {
+    if !replication.tables.keep_changes() {
+        return;
+    }
+    let ended = fates.iter().flat_map(|fate| match fate {
+        Fate::Merged(_, whole) => halves_of(catalog, *whole).to_vec(),
+        Fate::Split(_, whole, _) => vec![*whole],
+        Fate::Left(_) => Vec::new(),
+    });
+    for partition in ended {
+        let pending = replication.replicas.replicator().pending(partition);
+        let pending = pending.map(|it| (it.op, it.view));
+        replication.tables.followed.note_pending(partition, pending);
     }
 }
 
@@ -217,6 +237,8 @@ fn part(
         state.learning.retain(|it| *it != whole.local);
         state.learning.extend(&locals);
     }
+    let last = whole.committed;
+    let kept = state.freeze_changes(&mut whole, last);
     let window = whole.requests.take();
     let count = window.as_ref().map_or(0, |it| it.len());
     let parts = ids.iter().zip(locals).map(|(&id, local)| {
@@ -229,6 +251,9 @@ fn part(
             cleared: whole.cleared,
             generation: whole.generation,
             requests,
+            changes: kept
+                .as_ref()
+                .and_then(|kept| ChangeRing::of_part(kept, prefix_in(map, id)?)),
             ..Partition::new(id, local, whole.status.view)
         }
     });
@@ -236,6 +261,11 @@ fn part(
     tables.recount_requests(count, count * ids.len());
     tables.note_removed();
     parts
+}
+
+fn prefix_in(map: &TableMap, partition: PartitionId) -> Option<Prefix> {
+    let at = map.partitions().index_of(partition)?;
+    Some(map.partitions().leaves()[at].prefix)
 }
 
 /// Puts what the brick holds of a table where the new map has it.

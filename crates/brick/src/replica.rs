@@ -363,6 +363,7 @@ impl Replication<'_> {
             && generation > it.generation
         {
             it.generation = generation;
+            it.changes = None;
             it.doubt_requests(now);
         }
     }

@@ -182,7 +182,8 @@ impl Work {
     /// Whether it is about all that the brick has: what was prepared before it must have committed.
     pub(crate) fn is_about_all(&self) -> bool {
         match self {
-            Self::Subrequest(..) => true,
+            // It is about what has committed.
+            Self::Subrequest(spec, ..) => spec.id != CommandId::Watchkeys,
             Self::Command(spec, _) => !is_data_command(spec.id) && spec.id != CommandId::Watch,
             Self::Attempt(..) | Self::Transaction(_) | Self::Part(_) => false,
         }

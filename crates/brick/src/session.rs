@@ -7,7 +7,7 @@
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `tracking` (CLIENT TRACKING), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
-//! RANDOMKEY, FLUSHDB: every brick's share), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, FCALL, SCRIPT), `functions` (FUNCTION), `transact`
+//! RANDOMKEY, FLUSHDB: every brick's share), `watch_keys` (WATCHKEYS: the same, round after round), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, FCALL, SCRIPT), `functions` (FUNCTION), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `config`, `info`, `lease` (LEASE RETURN), `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
@@ -40,6 +40,7 @@ pub(crate) mod subrequest;
 mod tables;
 mod tracking;
 pub(crate) mod transact;
+mod watch_keys;
 pub(crate) mod whole;
 
 use crate::accepted::{ConnectionId, Port};
@@ -125,6 +126,7 @@ impl Brick {
             clients,
             meter,
             upkeep,
+            feeds,
             ..
         } = self;
         let port = clients[id].accepted.port;
@@ -168,6 +170,9 @@ impl Brick {
                 return whole::whole(core, clients, id, spec, args);
             }
             Id::Wait => whole::wait(core, clients, id, args),
+            Id::Watchkeys => {
+                return watch_keys::watch_keys(core, clients, feeds, id, spec, args);
+            }
             Id::Save | Id::Bgsave | Id::Lastsave | Id::Shutdown => {
                 return save::save(core, clients, id, spec, args);
             }
@@ -251,6 +256,11 @@ impl Brick {
             Next::Subrequests(asked, bricks, token) => {
                 let last = Last::Subrequests(Box::new(asked), bricks, token);
                 if let Some(last) = self.clients.begin_alone(id, last) {
+                    self.begin_now(last);
+                }
+            }
+            Next::Round(token) => {
+                if let Some(last) = self.clients.begin_alone(id, Last::Round(token)) {
                     self.begin_now(last);
                 }
             }
@@ -421,6 +431,9 @@ impl Brick {
         else {
             return;
         };
+        if whole.join == Join::Changes {
+            return self.end_round(token, &whole.bytes);
+        }
         whole.bytes = self.on_gathered(token, whole.join, whole.bytes);
         let core = &self.core;
         self.clients

@@ -106,6 +106,17 @@ pub struct TrackingStats {
     pub leased: Counter,
 }
 
+/// Clients that follow a table (`WATCHKEYS`), and what is kept for them.
+#[derive(Debug, Default)]
+pub struct FeedStats {
+    /// Clients of this brick that wait for a change.
+    pub waiting: Counter,
+    /// Clients that were told that what they have not seen is not kept any more.
+    pub compacted: Counter,
+    /// Bytes of changes that this brick keeps.
+    pub history_bytes: Counter,
+}
+
 /// What a brick counts of its clients.
 #[derive(Debug, Default)]
 pub struct ClientStats {
@@ -202,6 +213,8 @@ pub struct Stats {
     pub distributed: DistributedStats,
     /// Copies that its clients keep.
     pub tracking: TrackingStats,
+    /// Clients that follow a table.
+    pub feeds: FeedStats,
     /// Commands executed.
     pub commands: Counter,
     /// Requests passed to other bricks of the node.
@@ -253,6 +266,7 @@ impl Stats {
             &self.clients.protocol_errors,
             &self.clients.held_back,
             &self.clients.evicted,
+            &self.feeds.compacted,
             &self.forwards,
         ];
         let commands = self.commands_by_id.iter().flat_map(|command| {

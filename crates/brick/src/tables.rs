@@ -26,6 +26,7 @@ pub(crate) use room::{Room, evicts, memory_max};
 pub(crate) use state::{Availability, TableState, Unloaded, storage};
 
 use crate::append::BatchId;
+use crate::changes::Followed;
 use crate::log::{Committed, KeyRef, Log, Prepared};
 use crate::output::Lost;
 use brickyard_metadata::Catalog;
@@ -56,6 +57,8 @@ pub(crate) struct Tables {
     removed: Removed,
     /// Ids of requests that all partitions together remember.
     requests_known: usize,
+    /// Where something has committed that somebody may wait for.
+    pub(crate) followed: Followed,
 }
 
 impl Tables {
@@ -71,6 +74,7 @@ impl Tables {
             parent_clears: BTreeMap::new(),
             removed: Removed::default(),
             requests_known: 0,
+            followed: Followed::default(),
         }
     }
 
@@ -233,9 +237,28 @@ impl Tables {
                 self.look_ahead(group.iter());
             }
             for prepared in group {
-                self.apply(prepared, &committed.bytes, committed.position);
+                self.apply_change(prepared, &committed.bytes, committed.position);
             }
         }
+    }
+
+    /// The same of what others have committed, and this brick is copied.
+    pub(crate) fn apply_copied(&mut self, copied: &Committed) {
+        for group in copied.operations.chunks(AHEAD) {
+            self.look_ahead(group.iter());
+            for prepared in group {
+                self.apply(prepared, &copied.bytes, copied.position);
+            }
+        }
+    }
+
+    /// Applies an operation that has committed here, and keeps what it changes.
+    #[inline]
+    pub(crate) fn apply_change(&mut self, prepared: &Prepared, bytes: &[u8], batch: Position) {
+        if self.keep_changes() {
+            self.note_change(prepared, bytes);
+        }
+        self.apply(prepared, bytes, batch);
     }
 
     /// A record's place in memory is anywhere, so that it is asked for ahead: first all buckets, then all records.

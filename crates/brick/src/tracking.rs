@@ -37,7 +37,7 @@ const FREE_FOR: Duration = Duration::from_millis(100);
 /// Most prefixes that a peer is believed.
 const PREFIXES_MAX: usize = 100_000;
 
-/// What bricks tell one another of copies.
+/// What bricks tell one another of copies, and of changes that somebody waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
     /// Nobody may keep a copy of the key any more. Who has asked for that is known by [`crate::log::Writer`]'s number.
@@ -62,6 +62,8 @@ pub enum Notice {
     },
     /// That is known here.
     Listening { round: u64 },
+    /// There is a change that a client of the brick has waited for, in that round of its.
+    Changed { client: u64, round: u64 },
 }
 
 impl Notice {
@@ -70,7 +72,9 @@ impl Notice {
         let held = match self {
             Self::Recall { key, .. } | Self::Recalled { key, .. } => key.len(),
             Self::Listen { prefixes, .. } => prefixes.iter().map(|it| it.len() + 24).sum(),
-            Self::RecallAll | Self::RecalledAll | Self::Listening { .. } => 0,
+            Self::RecallAll | Self::RecalledAll | Self::Listening { .. } | Self::Changed { .. } => {
+                0
+            }
         };
         size_of::<Self>() + held
     }

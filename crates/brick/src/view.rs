@@ -40,6 +40,7 @@ use brickyard_table::KeyHash;
 use brickyard_types::{Op, Position, TableId};
 use newest::ReadSet;
 use write::Named;
+pub(crate) use write::note_ops;
 
 /// A value that must be read back before the command can run.
 #[derive(Debug, Clone)]

@@ -53,6 +53,8 @@ enum Command {
     Import(cmd::import::Arguments),
     /// Write a table's records to standard output.
     Dump(cmd::dump::Arguments),
+    /// Follow what changes in a table: as lines, into a file, or into another cluster.
+    Watch(cmd::watch::Arguments),
     /// List, create, describe, change or drop tables.
     Table(cmd::table::Arguments),
     /// Back tables up while they are used; verify, list and restore backups.
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => cmd::load::run(&arguments),
         Command::Import(arguments) => cmd::import::run(&arguments),
         Command::Dump(arguments) => cmd::dump::run(&arguments),
+        Command::Watch(arguments) => cmd::watch::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),
         Command::Backup(arguments) => cmd::backup::run(&arguments),
         Command::Node(arguments) => cmd::node::run(&arguments),

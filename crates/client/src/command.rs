@@ -92,7 +92,7 @@ impl Shape {
             b"BITOP" => (false, Keys::From { from: 2, step: 1 }, Place::Node),
             b"PING" | b"ECHO" | b"TIME" | b"COMMAND" => (true, Keys::None, Place::Anywhere),
             b"CLUSTER" => (true, Keys::None, Place::Anywhere),
-            b"DBSIZE" | b"KEYS" | b"SCAN" | b"RANDOMKEY" | b"INFO" | b"LASTSAVE" => {
+            b"DBSIZE" | b"KEYS" | b"SCAN" | b"RANDOMKEY" | b"INFO" | b"LASTSAVE" | b"WATCHKEYS" => {
                 (true, Keys::None, Place::Node)
             }
             b"TABLE" if is_second(b"USE") => {

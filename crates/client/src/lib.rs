@@ -75,6 +75,7 @@ mod scan;
 mod set;
 mod setting;
 mod table;
+mod watch;
 
 pub use brickyard_tls::{DialerFiles as TlsFiles, IdentityFiles};
 pub use brickyard_wire::Value;
@@ -89,6 +90,7 @@ pub use pipeline::Pipeline;
 pub use scan::Scan;
 pub use set::{SetOptions, SetOutcome};
 pub use table::{Hash, Table};
+pub use watch::{TableChange, Watch};
 
 /// The slot of a key: keys of one slot are in one partition.
 ///

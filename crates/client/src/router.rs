@@ -103,6 +103,20 @@ impl Router {
         }
     }
 
+    /// Another way to the table, with connections of its own: a call that waits holds up others on its connection.
+    pub(crate) fn apart(&self) -> Arc<Self> {
+        let options = self.client.options.clone();
+        let client = Arc::new(Shared {
+            budget: Budget::new(options.in_flight_max, options.in_flight_bytes_max),
+            options,
+            runtime: self.client.runtime.clone(),
+            is_closed: AtomicBool::new(false),
+        });
+        let router = Self::new(client, self.setting.greeting.table.clone());
+        router.refresh_soon(Hint::default());
+        router
+    }
+
     /// Makes a call of a request and sends it.
     pub(crate) fn start(
         self: &Arc<Self>,

@@ -12,7 +12,7 @@ mod many;
 pub use fields::Hash;
 
 use crate::{
-    Error, Pipeline, Scan,
+    Error, Pipeline, Scan, Watch,
     command::{Place, Shape},
     convert,
     pending::{Convert, Pending},
@@ -126,6 +126,19 @@ impl Table {
     /// ```
     pub fn scan(&self) -> Scan {
         Scan::new(self.clone())
+    }
+
+    /// What changes in the table from now on, or from a position on; see [`Watch`].
+    ///
+    /// ```no_run
+    /// # async fn example(table: brickyard_client::Table) -> Result<(), brickyard_client::Error> {
+    /// let mut watch = table.watch().key("order:1");
+    /// println!("{:?}", watch.next().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watch(&self) -> Watch {
+        Watch::new(self.router.apart())
     }
 
     /// How many keys the table has.

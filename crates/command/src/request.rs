@@ -18,6 +18,7 @@ mod script;
 mod server;
 mod table;
 mod tracking;
+mod watch_keys;
 
 pub use client::{
     ClientCommand, ClientFilter, ClientKind, KillFilter, ReplyMode, check_client_name,
@@ -36,6 +37,7 @@ pub use server::{
 };
 pub use table::{DigestCursor, ExportPiece, ReplicaCount, Sizing, TableCommand, TableOptions};
 pub use tracking::TrackingRequest;
+pub use watch_keys::{WatchKeysArgs, WatchShare, Watched};
 
 use crate::error::ErrorReply;
 

@@ -65,10 +65,23 @@ impl Catalog {
             ..
         } = self;
         match change {
-            Change::CreateTable(table) => create_table(tables, ids, nodes, table),
-            Change::AlterTable { name, alteration } => {
-                alter_table(tables, nodes, &name, &alteration)
+            Change::CreateTable(mut table) => {
+                // What is written of it says nothing of that.
+                table.attributes.history = 0;
+                create_table(tables, ids, nodes, table)
             }
+            Change::AlterTable { name, alteration } => {
+                alter_table(tables, nodes, &name, &alteration, None)
+            }
+            Change::CreateWithHistory { mut table, history } => {
+                table.attributes.history = history;
+                create_table(tables, ids, nodes, table)
+            }
+            Change::AlterWithHistory {
+                name,
+                alteration,
+                history,
+            } => alter_table(tables, nodes, &name, &alteration, Some(history)),
             Change::DropTable { name } => drop_table(tables, parents, &name),
             Change::SizeTable { name, by_bricks } => size_table(tables, &name, by_bricks),
             Change::TakeOffline { name, force } => {

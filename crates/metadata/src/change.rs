@@ -139,6 +139,22 @@ pub enum Change {
     },
     /// Remove all libraries.
     FlushLibraries,
+    /// Make a table that keeps its changes.
+    CreateWithHistory {
+        /// The table.
+        table: NewTable,
+        /// How many bytes of them each partition keeps.
+        history: u64,
+    },
+    /// Change how much a table keeps of its changes, and what else is asked for.
+    AlterWithHistory {
+        /// Which table.
+        name: String,
+        /// What else to change; it may be nothing.
+        alteration: Alteration,
+        /// How many bytes of them each partition keeps; 0: none.
+        history: u64,
+    },
     /// Make a table, or change one, and say whether clients may keep what they read of it under leases.
     LeaseTable {
         /// What else becomes of it.
@@ -152,13 +168,20 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableChange {
     /// It is made.
-    Create(NewTable),
+    Create {
+        /// The table.
+        table: NewTable,
+        /// How many bytes of its changes each partition keeps; 0: none.
+        history: u64,
+    },
     /// Its attributes or its layout change, or nothing of them.
     Alter {
         /// Which table.
         name: String,
         /// What to change.
         alteration: Alteration,
+        /// How many bytes of its changes each partition keeps, if that changes.
+        history: Option<u64>,
     },
 }
 

@@ -83,14 +83,16 @@ pub(crate) fn alter_table(
     nodes: &Nodes,
     name: &str,
     alteration: &Alteration,
+    history: Option<u64>,
 ) -> Result<Done, Refusal> {
     let table = tables.get(name)?;
-    if *alteration == Alteration::default() {
+    if *alteration == Alteration::default() && history.is_none() {
         let name = name.to_owned();
         return Err(Refusal::NothingToAlter { name });
     }
     table.check_online()?;
     let mut attributes = altered(table, alteration)?;
+    attributes.history = history.unwrap_or(attributes.history);
     check_attributes(&attributes)?;
     let mut layout = table.layout.altered(&alteration.layout);
     if alteration.replicas.is_some() {
@@ -128,19 +130,32 @@ pub(crate) fn lease_table(
     is_on: bool,
 ) -> Result<Done, Refusal> {
     let (is_new, done) = match table {
-        TableChange::Create(new) => {
+        TableChange::Create {
+            table: mut new,
+            history,
+        } => {
+            new.attributes.history = history;
             let done = create_table(tables, ids, nodes, new)?;
             // One that was there stays as it is.
             (done.has_changed, done)
         }
-        TableChange::Alter { name, alteration } if alteration == Alteration::default() => {
+        TableChange::Alter {
+            name,
+            alteration,
+            history: None,
+        } if alteration == Alteration::default() => {
             let table = tables.get(&name)?;
             table.check_online()?;
             (true, Done::of_table(table.id, false))
         }
-        TableChange::Alter { name, alteration } => {
-            (true, alter_table(tables, nodes, &name, &alteration)?)
-        }
+        TableChange::Alter {
+            name,
+            alteration,
+            history,
+        } => (
+            true,
+            alter_table(tables, nodes, &name, &alteration, history)?,
+        ),
     };
     let id = done.table;
     let leases = tables.by_id(id).map(|table| table.attributes.leases);

@@ -14,6 +14,7 @@
 //! | 4 | transactions over several partitions: intents in records of bricks, and messages about them; none begins while a node is heard that has not this level |
 //! | 5 | libraries of functions: their changes, and format 4 of the catalog |
 //! | 6 | copies that clients keep: messages of bricks; no client tracks keys while a node is heard that has not this level |
+//! | 7 | histories of tables: their changes, format 5 of the catalog, and messages of bricks about who follows them |
 //! | 8 | tables with leases: their changes, and format 6 of the catalog; no lease is given while a node is heard that has not this level |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
@@ -46,6 +47,9 @@ impl Level {
 
     /// Notices about copies of keys that clients keep.
     pub const TRACKING: Self = Self(6);
+
+    /// Histories of tables, and who follows them.
+    pub const WATCHES: Self = Self(7);
 
     /// Tables of which clients keep what they read under leases.
     pub const LEASES: Self = Self(8);
@@ -84,6 +88,7 @@ impl Change {
             Self::AddLibraries { .. } | Self::DropLibrary { .. } | Self::FlushLibraries => {
                 Level::FUNCTIONS
             }
+            Self::CreateWithHistory { .. } | Self::AlterWithHistory { .. } => Level::WATCHES,
             Self::LeaseTable { .. } => Level::LEASES,
             _ => Level::FIRST,
         }

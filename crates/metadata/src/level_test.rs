@@ -3,8 +3,9 @@
 use super::*;
 use crate::change::TableChange;
 use crate::libraries::LibraryPolicy;
-use crate::table::Alteration;
+use crate::table::{Alteration, NewTable};
 use crate::user_limits::Limited;
+use brickyard_types::UnixMillis;
 
 fn of(rules: Vec<AccountRule>) -> Level {
     let change = Change::SetAccount {
@@ -39,10 +40,26 @@ fn libraries_need_a_program_that_knows_functions() {
 }
 
 #[test]
+fn histories_need_a_program_that_knows_them() {
+    let table = NewTable::named("t", 1, UnixMillis(0));
+    for change in [
+        Change::CreateWithHistory { table, history: 1 },
+        Change::AlterWithHistory {
+            name: "t".to_owned(),
+            alteration: Alteration::default(),
+            history: 0,
+        },
+    ] {
+        assert_eq!(change.level(), Level::WATCHES, "{change:?}");
+    }
+}
+
+#[test]
 fn leases_need_a_program_that_knows_them() {
     let table = TableChange::Alter {
         name: "t".to_owned(),
         alteration: Alteration::default(),
+        history: None,
     };
     let change = Change::LeaseTable { table, is_on: true };
     assert_eq!(change.level(), Level::LEASES);

@@ -6,15 +6,16 @@
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
 //!  8  u32     version    of the format: 1, 2 with users, 3 with users that have limits, 4 with libraries of functions,
-//!                        6 with tables that have leases, or had them
+//!                        5 with tables that keep their changes, 6 with tables that have leases, or had them
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of [`Catalog`], in their order; from format 2 on the users follow,
-//!                        from format 3 on the limits of those that have any, from format 4 on the libraries,
-//!                        and in format 6 the leases of those tables
+//!                        from format 3 on the limits of those that have any, from format 4 on the libraries, from format 5
+//!                        on how much each table keeps of its changes, of those that keep any, and in format 6 the leases
+//!                        of those tables
 //! ```
 //! A catalog without users is written as it was before there could be any, and so that a program which knows of none reads it;
-//! so is one without limits, one without libraries, and one without leases.
+//! so is one without limits, one without libraries, one of whose tables none keeps its changes, and one without leases.
 //!
 //! Invariants:
 //! - Equal catalogs have equal bytes, and a catalog has no other bytes.
@@ -33,7 +34,10 @@ const HEADER_BYTES: usize = 20;
 /// will do.
 pub const FORMAT_VERSION: u32 = 6;
 
-/// The format of catalogs with libraries of functions.
+/// The format of catalogs with tables that keep their changes.
+const FORMAT_HISTORIES: u32 = 5;
+
+/// The format of catalogs with libraries of functions, of whose tables none keeps its changes.
 const FORMAT_LIBRARIES: u32 = 4;
 
 /// The format of catalogs with users that have limits, and without libraries.
@@ -105,9 +109,11 @@ impl Catalog {
             "{} have limits and nobody is a user",
             limits.len()
         );
-        let leases = self.tables.leases();
+        let (histories, leases) = (self.tables.histories(), self.tables.leases());
         let format = if !leases.is_empty() {
             FORMAT_VERSION
+        } else if !histories.is_empty() {
+            FORMAT_HISTORIES
         } else if !self.libraries.is_empty() {
             FORMAT_LIBRARIES
         } else if !limits.is_empty() {
@@ -125,6 +131,9 @@ impl Catalog {
         }
         if format >= FORMAT_LIBRARIES {
             body.extend(written(&self.libraries.stored()));
+        }
+        if format >= FORMAT_HISTORIES {
+            body.extend(written(&histories));
         }
         if format == FORMAT_VERSION {
             body.extend(written(&leases));
@@ -188,6 +197,14 @@ impl Catalog {
             let libraries;
             (libraries, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
             catalog.libraries = Libraries::read(libraries).map_err(contradiction)?;
+        }
+        if found >= FORMAT_HISTORIES {
+            let histories;
+            (histories, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
+            catalog
+                .tables
+                .put_histories(histories)
+                .map_err(contradiction)?;
         }
         if found == FORMAT_VERSION {
             let leases;

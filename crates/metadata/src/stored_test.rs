@@ -458,13 +458,23 @@ fn catalog_with_libraries_is_read_and_written_as_ever() {
     assert_eq!(read.encode(), stored);
 }
 
+/// The same, with tables that keep their changes; what `testdata/v5/catalog` holds.
+fn sample_with_histories() -> Catalog {
+    let mut catalog = sample_with_libraries();
+    for (name, history) in [("1", 1 << 20), ("default", 64)] {
+        keep(&mut catalog, name, history);
+    }
+    catalog
+}
+
 /// The same, with tables that have leases, or had them; what `testdata/v6/catalog` holds.
 fn sample_with_leases() -> Catalog {
-    let mut catalog = sample_with_libraries();
-    let made = TableChange::Create(NewTable {
+    let mut catalog = sample_with_histories();
+    let table = NewTable {
         partitions: Some(16),
         ..NewTable::named("kept", 7, UnixMillis(1_700_000_000_005))
-    });
+    };
+    let made = TableChange::Create { table, history: 5 };
     for (table, is_on) in [(made, true), (altered("1"), true), (altered("1"), false)] {
         let change = Change::LeaseTable { table, is_on };
         catalog.apply(change).unwrap();
@@ -477,6 +487,7 @@ fn altered(name: &str) -> TableChange {
     TableChange::Alter {
         name: name.to_owned(),
         alteration: Alteration::default(),
+        history: None,
     }
 }
 
@@ -491,6 +502,7 @@ fn catalog_with_leases_is_read_and_written_as_ever() {
         [leases("kept"), leases("1"), leases("orders")],
         [Leases::Granted, Leases::Ended, Leases::Never]
     );
+    assert_eq!(read.table("kept").unwrap().attributes.history, 5);
 }
 
 #[test]
@@ -520,6 +532,54 @@ fn leases_of_no_table_are_no_catalog() {
     bytes[16..20].copy_from_slice(&crc.to_le_bytes());
     let error = Catalog::decode(&bytes).unwrap_err().to_string();
     assert!(error.contains("leases of table 99"), "{error}");
+}
+
+fn keep(catalog: &mut Catalog, name: &str, history: u64) {
+    let change = Change::AlterWithHistory {
+        name: name.to_owned(),
+        alteration: Alteration::default(),
+        history,
+    };
+    catalog.apply(change).unwrap();
+}
+
+#[test]
+fn catalog_with_histories_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v5/catalog");
+    let read = Catalog::decode(stored).unwrap();
+    assert_eq!(read, sample_with_histories());
+    assert_eq!(read.encode(), stored);
+    assert_eq!(read.table("1").unwrap().attributes.history, 1 << 20);
+}
+
+#[test]
+fn catalog_with_histories_needs_nothing_else_and_goes_back_to_its_format_without_them() {
+    for (mut catalog, format) in [
+        (sample(), 1),
+        (sample_with_a_user(), 2),
+        (sample_with_limits(), 3),
+        (sample_with_libraries(), 4),
+    ] {
+        keep(&mut catalog, "1", 5);
+        assert_eq!(catalog.encode()[8], 5);
+        assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
+        keep(&mut catalog, "1", 0);
+        assert_eq!(catalog.encode()[8], format);
+    }
+}
+
+#[test]
+fn a_table_that_is_made_keeps_changes_where_that_is_said() {
+    let mut catalog = sample();
+    let mut table = NewTable::named("plain", 6, UnixMillis(0));
+    // What is written of a new table has no place for it.
+    table.attributes.history = 7;
+    catalog.apply(Change::CreateTable(table)).unwrap();
+    assert_eq!(catalog.table("plain").unwrap().attributes.history, 0);
+    let table = NewTable::named("kept", 6, UnixMillis(0));
+    let change = Change::CreateWithHistory { table, history: 9 };
+    catalog.apply(change).unwrap();
+    assert_eq!(catalog.table("kept").unwrap().attributes.history, 9);
 }
 
 #[test]
@@ -920,6 +980,7 @@ fn sample_is_written() {
         ("v2", sample_with_a_user()),
         ("v3", sample_with_limits()),
         ("v4", sample_with_libraries()),
+        ("v5", sample_with_histories()),
         ("v6", sample_with_leases()),
     ] {
         std::fs::write(folder.join(format).join("catalog"), catalog.encode()).unwrap();

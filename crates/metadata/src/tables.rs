@@ -121,6 +121,23 @@ impl Tables {
         Ok(())
     }
 
+    /// How much each table keeps of its changes, of those that keep any.
+    pub(crate) fn histories(&self) -> Vec<(TableId, u64)> {
+        let all = self.iter().map(|it| (it.id, it.attributes.history));
+        all.filter(|(_, bytes)| *bytes > 0).collect()
+    }
+
+    /// The same, of a catalog that is read; why it cannot be so.
+    pub(crate) fn put_histories(&mut self, histories: Vec<(TableId, u64)>) -> Result<(), String> {
+        for (id, bytes) in histories {
+            if self.by_id(id).is_none() {
+                return Err(format!("table {id} keeps changes and is not there"));
+            }
+            self.change(id, |table| table.attributes.history = bytes);
+        }
+        Ok(())
+    }
+
     /// Lets a node into the sets of nodes that another one is in.
     pub(crate) fn join_sets_of(&mut self, old: NodeId, new: NodeId) {
         let has_it = |table: &TableEntry| table.layout.nodes.contains(&old);

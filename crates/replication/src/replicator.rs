@@ -130,6 +130,12 @@ impl Replicator {
         partition.map_or((View(0), Op(0)), |it| it.log.last)
     }
 
+    /// The view of a record that is held here; `None`: it is not, or its view is no longer known.
+    #[must_use]
+    pub fn view_at(&self, partition: PartitionId, op: Op) -> Option<View> {
+        self.partitions.by_id(partition)?.log.view_at(op)
+    }
+
     /// Whether the op is pending and was prepared in an older view: at the primary, reads of its keys wait
     /// for its outcome (rule `uncommitted ops are voted for again`).
     #[inline]

@@ -169,6 +169,10 @@ pub struct TableAttributes {
     /// Whether clients may keep what they read under leases. Stored apart, where it is anything but `Never`.
     #[serde(skip)]
     pub leases: Leases,
+    /// Bytes of committed changes that each partition keeps for who follows it; 0: none. The catalog writes it apart
+    /// (`metadata/src/stored.rs`), since a program that knows nothing of it reads the others.
+    #[serde(skip)]
+    pub history: u64,
 }
 
 impl Default for TableAttributes {
@@ -181,6 +185,7 @@ impl Default for TableAttributes {
             maxmemory: None,
             evict: Eviction::None,
             leases: Leases::Never,
+            history: 0,
         }
     }
 }

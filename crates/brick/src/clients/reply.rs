@@ -22,6 +22,8 @@ pub(crate) enum Last {
     Request(Box<Request>),
     /// A command on a whole table, as these bricks are asked for the parts that the token names.
     Subrequests(Box<Subrequests>, Vec<Member>, Token),
+    /// A feed, whose answer that names.
+    Round(Token),
 }
 
 /// A reply of which all parts are there.
@@ -185,7 +187,8 @@ impl Clients {
             connection.output.mark_divided(token.placeholder);
         }
         connection.output.advance(log);
-        if connection.blocked == Some(Blocked::Drain) && connection.output.placeholders() == 0 {
+        let is_blocked = matches!(connection.blocked, Some(Blocked::Drain | Blocked::Watch));
+        if is_blocked && connection.output.placeholders() == 0 {
             connection.blocked = None;
         }
         if is_unread {
@@ -194,6 +197,26 @@ impl Clients {
         }
         self.list(id);
         self.resume(id);
+    }
+
+    /// A reply that depends on nothing takes the place that was left for it.
+    pub(crate) fn fill_waiting(
+        &mut self,
+        token: Token,
+        (bytes, is_silent): (Vec<u8>, bool),
+        settings: &Settings,
+        log: &Log,
+    ) {
+        let whole = Whole {
+            join: Join::Only,
+            bytes,
+            dependency: CommitDependency::NONE,
+            is_silent,
+            is_divided: false,
+        };
+        if self.named_mut(token).is_some() {
+            self.fill(token, whole, settings, log);
+        }
     }
 
     /// Something about more than one slot comes behind all that its connection has asked, and before all that it will ask: it, if

@@ -67,6 +67,8 @@ impl<'a> Copies<'a> {
                 let prefixes = is_tracking.then_some(prefixes);
                 self.core.holders.listen(from, round, prefixes);
             }
+            // It is about no copy: a feed of this brick's has heard of it.
+            Notice::Changed { .. } => {}
             Notice::Listening { round } => self.clients.on_listening(from, round),
         }
     }

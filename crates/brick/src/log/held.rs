@@ -145,6 +145,11 @@ impl Committing {
         self.is_submitted
     }
 
+    /// The partition, and its first and last op that commit.
+    pub(crate) fn ops(&self) -> (PartitionId, (Op, Op)) {
+        (self.partition, (self.run.first, self.run.last()))
+    }
+
     /// A whole run of which the replicator has kept nothing.
     pub(crate) const fn unsubmitted(partition: PartitionId, run: Run) -> Self {
         Self {

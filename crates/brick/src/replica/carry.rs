@@ -248,10 +248,18 @@ impl Replication<'_> {
         let Engine {
             committing,
             operations,
+            replicator,
             ..
         } = &mut self.replicas.engine;
         if committing.is_empty() {
             return;
+        }
+        if self.tables.keep_changes() {
+            for it in &*committing {
+                let (partition, ops) = it.ops();
+                let view_at = |op| replicator.view_at(partition, op);
+                self.tables.note_committed(partition, ops, view_at);
+            }
         }
         let are_fresh = committing.iter().all(|it| !it.is_submitted());
         if let Some(committed) = self.log.take_whole(committing) {
@@ -270,7 +278,7 @@ impl Replication<'_> {
                 .look_ahead(group.iter().map(|it| log.operation(*it).0));
             for operation in group {
                 let (prepared, bytes, position) = self.log.operation(*operation);
-                self.tables.apply(prepared, bytes, position);
+                self.tables.apply_change(prepared, bytes, position);
                 note_cleared(&mut self.replicas.cleared, self.tables, prepared);
                 if prepared.has_key() {
                     let prepared = *prepared;
@@ -293,6 +301,9 @@ impl Replication<'_> {
                 "{partition}: cut above {above}, committed {}",
                 it.committed
             );
+            if it.committed > above {
+                it.changes = None;
+            }
             it.committed = it.committed.min(above);
         }
         let held = self.tables.partition_mut(partition);
@@ -351,6 +362,7 @@ impl Replication<'_> {
         held.gaps = Gaps::below(at);
         held.gaps.note_copied(copied);
         held.clear = None;
+        held.changes = None;
         self.tables.drop_requests(&mut held);
         self.tables.note_removed();
         let last = (held.status.view, held.op);

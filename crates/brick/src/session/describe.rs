@@ -133,6 +133,7 @@ fn head(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     number("partitions", leaves.len() as u64);
     number("extra_copies", extra);
     number("maxmemory", attributes.maxmemory.unwrap_or(0));
+    number("history", attributes.history);
 }
 
 /// The nodes that a table names, as `TABLE ALTER` takes them.

@@ -168,6 +168,16 @@ impl Info<'_> {
             "tracking_clients",
             self.sum(|stats| &stats.tracking.clients),
         );
+        field(
+            out,
+            "watching_clients",
+            self.sum(|stats| &stats.feeds.waiting),
+        );
+    }
+
+    /// Bytes of changes that tables keep.
+    pub(super) fn history_bytes(&self) -> u64 {
+        self.sum(|stats| &stats.feeds.history_bytes)
     }
 
     /// Bytes of all clients' buffers.
@@ -175,11 +185,13 @@ impl Info<'_> {
         self.sum(|stats| &stats.clients.buffer_bytes)
     }
 
-    /// Bytes of tables and of clients' buffers.
+    /// Bytes of tables, of the changes that they keep, and of clients' buffers.
     pub(super) fn used_memory(&self) -> u64 {
         let stats = self.core.shared.stats.iter();
         let tables = stats.flat_map(|stats| stats.tables().into_values());
-        tables.map(|table| table.memory.value()).sum::<u64>() + self.buffer_bytes()
+        tables.map(|table| table.memory.value()).sum::<u64>()
+            + self.history_bytes()
+            + self.buffer_bytes()
     }
 
     /// Keys of all tables, as far as this node is their primary.
@@ -206,6 +218,7 @@ impl Info<'_> {
             human(shared.identity.memory_total),
         );
         field(out, "used_memory_dataset", used);
+        field(out, "used_memory_history", self.history_bytes());
         // What tools of Redis read; there are no clients of another kind.
         field(out, "mem_clients_normal", self.buffer_bytes());
         let (scripts, bytes) = shared.scripts.len_and_bytes();
@@ -361,6 +374,11 @@ impl Info<'_> {
             out,
             "pubsub_lost_messages",
             self.sum(|stats| &stats.clients.messages_lost),
+        );
+        field(
+            out,
+            "watches_compacted",
+            self.sum(|stats| &stats.feeds.compacted),
         );
         field(
             out,

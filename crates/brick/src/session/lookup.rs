@@ -22,11 +22,12 @@ pub(super) fn default_table(core: &Core) -> TableAttributes {
         .unwrap_or_default()
 }
 
-/// The attributes of a table that is made without being asked for any: the default table's, but no bound.
+/// The attributes of a table that is made without being asked for any: the default table's, but no bound, and no history.
 pub(super) fn inherited_attributes(core: &Core) -> TableAttributes {
     TableAttributes {
         maxmemory: None,
         evict: Eviction::None,
+        history: 0,
         ..default_table(core)
     }
 }

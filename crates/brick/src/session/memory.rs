@@ -28,13 +28,14 @@ fn stats(info: &Info<'_>, reply: &mut Reply<'_>) {
     let (clients, used, keys) = (info.buffer_bytes(), info.used_memory(), info.keys());
     let (_, scripts) = info.core.shared.scripts.len_and_bytes();
     assert!(used >= clients, "of {used} bytes clients have {clients}");
-    let dataset = used - clients;
+    let history = info.history_bytes();
+    let dataset = used.saturating_sub(clients + history);
     let share = |part: u64, of: u64| part as f64 * 100.0 / of.max(1) as f64;
     let whole = [
         ("peak.allocated", peak),
         ("total.allocated", used),
         ("startup.allocated", 0),
-        ("replication.backlog", 0),
+        ("replication.backlog", history),
         ("clients.slaves", 0),
         ("clients.normal", clients),
         ("aof.buffer", 0),

@@ -96,6 +96,8 @@ pub(super) enum Next {
     Subrequests(Subrequests, Vec<Member>, Token),
     /// Requests begin: each runs where it belongs.
     Begin(Vec<Request>),
+    /// The first round of a feed, when all before it has been answered.
+    Round(Token),
     /// A request begins when all before it has been answered.
     Last(Box<Request>),
     /// This brick's part of a reply is made.

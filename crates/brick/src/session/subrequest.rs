@@ -9,7 +9,8 @@
 //! Not here: how subrequests make a reply (`whole`), lists of keys (`listing`).
 
 use super::describe::share;
-use super::{client, listing, ranked, scan};
+use super::{client, listing, ranked, scan, watch_keys};
+use crate::changes::Outcome;
 use crate::clients::Clients;
 use crate::core::Core;
 use crate::keyed::{Missing, Ran};
@@ -21,6 +22,7 @@ use crate::refusal::{error_line, too_few};
 use crate::request::UNBOUNDED;
 use crate::tables::{PendingClear, TableState};
 use crate::version::Version;
+use crate::view::note_ops;
 use brickyard_command::request::ClusterCommand;
 use brickyard_command::{Args, CommandId, ErrorReply, Spec};
 use brickyard_routing::Member;
@@ -69,6 +71,7 @@ pub(crate) fn execute_subrequest(
         CommandId::TableHotkeys | CommandId::TableBigkeys => {
             ranked::share(core.table(table), spec, &mut reply);
         }
+        CommandId::Watchkeys => return watch_keys::share(core, table, args, out),
         CommandId::ClientList | CommandId::ClientKill => {
             client::subrequest(core, clients, spec, args, &mut reply)
         }
@@ -155,6 +158,7 @@ pub(crate) fn subrequest_admission(
             | CommandId::TableHotkeys
             | CommandId::TableBigkeys
             | CommandId::Watch
+            | CommandId::Watchkeys
     ) {
         return SubrequestAdmission::Serves;
     }
@@ -233,10 +237,19 @@ fn clear_partition(core: &mut Core, table: usize, leaf: usize) -> CommitDependen
         return CommitDependency::NONE;
     }
     partition.op = partition.op.next();
-    let (op, local) = (partition.op, partition.local);
+    let (op, local, id) = (partition.op, partition.local, partition.id);
     note_clear(core, table, leaf);
     let Some(votes) = votes else {
         if let Some(state) = core.tables.get_mut(table) {
+            if state.keeps_changes() {
+                note_ops(&core.replicas, state, (leaf, id), op);
+                let key = KeyRef {
+                    table: table as u32,
+                    partition: local,
+                    hash: KeyHash(0),
+                };
+                state.note_change(leaf, key, &Outcome::cleared(op));
+            }
             state.table.clear(local, op);
         }
         core.note_applied((table, leaf), op);

@@ -96,15 +96,7 @@ pub(super) fn table(
             return Ok(Next::Done);
         }
         TableCommand::Create(name, options) => {
-            let new = new_table(core, name, &options);
-            match options.leases {
-                // As an earlier program knows it.
-                None | Some(false) => Change::CreateTable(new),
-                Some(is_on) => Change::LeaseTable {
-                    table: TableChange::Create(new),
-                    is_on,
-                },
-            }
+            create_table(new_table(core, name, &options), options.leases)
         }
         TableCommand::Alter(name, options) => match options.sizing {
             Some(sizing) => Change::SizeTable {
@@ -185,13 +177,21 @@ fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> NewTable {
     new
 }
 
-fn alter_table(core: &Core, name: &str, options: &TableOptions) -> Change {
-    let (name, alteration) = (name.to_owned(), alteration(core, options));
-    match options.leases {
-        None => Change::AlterTable { name, alteration },
-        Some(is_on) => Change::LeaseTable {
-            table: TableChange::Alter { name, alteration },
-            is_on,
+fn create_table(new: NewTable, leases: Option<bool>) -> Change {
+    let history = new.attributes.history;
+    match leases {
+        Some(true) => Change::LeaseTable {
+            table: TableChange::Create {
+                table: new,
+                history,
+            },
+            is_on: true,
+        },
+        // As an earlier program knows it.
+        None | Some(false) if history == 0 => Change::CreateTable(new),
+        None | Some(false) => Change::CreateWithHistory {
+            table: new,
+            history,
         },
     }
 }
@@ -207,6 +207,26 @@ fn layout_alteration(core: &Core, options: &TableOptions) -> LayoutAlteration {
         placement: options.placement,
         nodes: nodes.map(|nodes| nodes.iter().copied().map(NodeId).collect()),
         partition_bytes: options.partition_bytes,
+    }
+}
+
+fn alter_table(core: &Core, name: &str, options: &TableOptions) -> Change {
+    let (name, alteration) = (name.to_owned(), alteration(core, options));
+    match (options.leases, options.history) {
+        (None, None) => Change::AlterTable { name, alteration },
+        (None, Some(history)) => Change::AlterWithHistory {
+            name,
+            alteration,
+            history,
+        },
+        (Some(is_on), history) => Change::LeaseTable {
+            table: TableChange::Alter {
+                name,
+                alteration,
+                history,
+            },
+            is_on,
+        },
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::next::{Next, Outcome, Subrequests};
 use super::scan;
+use super::watch_keys::watched_bricks;
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
 use crate::connection::Blocked;
@@ -95,6 +96,9 @@ pub(super) fn sharers(core: &Core, spec: &Spec, args: Args<'_>, table: usize) ->
     match spec.id {
         CommandId::Scan => scanned_bricks(core, table, args),
         CommandId::Flushall => primaries(core, None),
+        CommandId::Watchkeys => core
+            .table(table)
+            .map_or_else(Vec::new, |state| watched_bricks(state, args)),
         _ => primaries(core, Some(table)),
     }
 }

@@ -5,6 +5,7 @@
 //! Not here: its keys and values (`brickyard-table`), the bytes of its pending records (`log/held`).
 
 use super::gaps::Gaps;
+use crate::changes::ChangeRing;
 use crate::executed::Window;
 use crate::load_meter::LoadMeter;
 use crate::log::Uncommitted;
@@ -59,6 +60,8 @@ pub(crate) struct Partition {
     /// Requests with ids that it has executed; `None`: there were none.
     pub(crate) requests: Option<Box<Window>>,
     pub(crate) load_meter: LoadMeter,
+    /// What it has committed lately; `None`: nothing of it is kept, or nothing yet.
+    pub(crate) changes: Option<Box<ChangeRing>>,
 }
 
 impl Partition {
@@ -83,6 +86,7 @@ impl Partition {
             generation: 1,
             requests: None,
             load_meter: LoadMeter::default(),
+            changes: None,
         }
     }
 

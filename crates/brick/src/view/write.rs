@@ -2,9 +2,11 @@
 
 use super::newest::{Newest, newest};
 use super::{View, error};
+use crate::changes::Outcome;
 use crate::core::Core;
 use crate::keyspace_events::Cause;
 use crate::log::{KeyRef, Prepared, RecordIndex, Votes};
+use crate::replica::Replicas;
 use crate::staging::Staging;
 use crate::tables::TableState;
 use brickyard_command::hash::{first_expiry, without_due};
@@ -13,7 +15,7 @@ use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Put, ValueRef};
 use brickyard_types::record::{self, Header, Kind, RequestId};
-use brickyard_types::{Op, Position, ValueType, limits};
+use brickyard_types::{Op, PartitionId, Position, ValueType, limits};
 
 /// More than what stands before the entries of a record.
 const HEADER_ROOM: usize = 256;
@@ -99,7 +101,11 @@ impl View<'_> {
             .as_ref()
             .expect("checked before the command ran");
         let Some(votes) = state.votes(partition) else {
-            apply_unlogged(state, key_ref, kind, op, key, put);
+            if state.keeps_changes() {
+                let at = (self.place.leaf, partition.id);
+                note_ops(&self.core.replicas, state, at, op);
+            }
+            apply_unlogged(state, (key_ref, self.place.leaf), kind, op, key, put);
             self.note_applied(op);
             return self.note(named, op);
         };
@@ -297,6 +303,12 @@ impl View<'_> {
             .expect("checked before the command ran");
         let partition = state.partitions[self.place.leaf].as_ref();
         let votes = partition.and_then(|partition| state.votes(partition));
+        if votes.is_none()
+            && state.keeps_changes()
+            && let Some(id) = partition.map(|it| it.id)
+        {
+            note_ops(&self.core.replicas, state, (self.place.leaf, id), op);
+        }
         let mut prepared = Vec::with_capacity(staging.len());
         let mut encoded = std::mem::take(&mut staging.encoded);
         if !self.core.holders.is_empty() || !self.core.holders.leases.is_empty() {
@@ -325,7 +337,8 @@ impl View<'_> {
                     expires_at: staged.expires_at,
                     value_type: staged.value_type,
                 };
-                apply_unlogged(state, key_ref, staged.kind, op, staging.key(staged), &put);
+                let at = (key_ref, self.place.leaf);
+                apply_unlogged(state, at, staged.kind, op, staging.key(staged), &put);
                 continue;
             }
             record::encode_entry(
@@ -447,14 +460,37 @@ pub(super) struct Named<'a> {
     pub(super) outcome: Option<&'a [u8]>,
 }
 
+/// An operation of a partition with neither a log nor another replica commits, in a table that keeps its changes.
+#[cold]
+pub(crate) fn note_ops(
+    replicas: &Replicas,
+    state: &mut TableState,
+    (leaf, partition): (usize, PartitionId),
+    op: Op,
+) {
+    let view_at = |op| replicas.replicator().view_at(partition, op);
+    state.note_ops(leaf, (op, op), view_at);
+}
+
 fn apply_unlogged(
     state: &mut TableState,
-    key: KeyRef,
+    (key, leaf): (KeyRef, usize),
     kind: Kind,
     op: Op,
     name: &[u8],
     put: &NewValue<'_>,
 ) {
+    if state.keeps_changes() {
+        let outcome = Outcome {
+            op,
+            kind,
+            value_type: put.value_type,
+            expires_at: put.expires_at,
+            name,
+            value: put.value,
+        };
+        state.note_change(leaf, key, &outcome);
+    }
     let KeyRef {
         partition, hash, ..
     } = key;

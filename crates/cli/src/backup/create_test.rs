@@ -12,6 +12,7 @@ fn backup_has_all_that_a_table_is_made_with_but_partitions_and_nodes() {
         "evict",
         "placement",
         "partition_bytes",
+        "history",
     ];
     assert_eq!(all, expected);
 }

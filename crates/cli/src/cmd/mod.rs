@@ -21,3 +21,4 @@ mod strangers;
 pub(crate) mod table;
 pub(crate) mod top;
 pub(crate) mod torture;
+pub(crate) mod watch;

@@ -178,6 +178,9 @@ struct Attributes {
     /// Whether clients may keep what they read under leases: on or off
     #[arg(long, value_name = "on|off")]
     leases: Option<String>,
+    /// Bytes of its committed changes that each partition keeps for who follows it, also as 1mb; 0: none
+    #[arg(long, value_name = "BYTES")]
+    history: Option<String>,
 }
 
 impl Attributes {
@@ -192,6 +195,7 @@ impl Attributes {
             ("PLACEMENT", self.placement.clone()),
             ("NODES", self.nodes.clone()),
             ("PARTITION_BYTES", self.partition_bytes.clone()),
+            ("HISTORY", self.history.clone()),
             ("REPLICAS", self.replicas.clone()),
             ("MIN_IN_SYNC", in_sync),
             ("LEASES", self.leases.clone()),

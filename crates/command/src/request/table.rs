@@ -120,6 +120,8 @@ pub struct TableOptions {
     pub partition_bytes: Option<Option<u64>>,
     /// `LEASES on|off`
     pub leases: Option<bool>,
+    /// `HISTORY bytes`: how much of its committed changes each partition keeps; 0: none.
+    pub history: Option<u64>,
 }
 
 /// How many copies a table has from now on.
@@ -405,10 +407,12 @@ impl TableOptions {
                 parsed.partition_bytes = Some(own.transpose()?);
             } else if is("leases") {
                 parsed.leases = Some(Leases::is_on(&value).map_err(refused)?);
+            } else if is("history") {
+                parsed.history = Some(history(&value)?);
             } else {
                 return Err(ErrorReply::new(format!(
                     "ERR unknown option '{shown}'; use MEDIUM, DURABILITY, REPLICAS, MIN_IN_SYNC, \
-                     PARTITIONS, MAXMEMORY, EVICT, PLACEMENT, NODES, PARTITION_BYTES or LEASES"
+                     PARTITIONS, MAXMEMORY, EVICT, PLACEMENT, NODES, PARTITION_BYTES, HISTORY or LEASES"
                 )));
             }
         }
@@ -428,8 +432,12 @@ impl TableOptions {
         attributes.min_in_sync = self.min_in_sync.unwrap_or(inherited);
         attributes.maxmemory = self.maxmemory.unwrap_or(attributes.maxmemory);
         attributes.evict = self.evict.unwrap_or(attributes.evict);
+        attributes.history = self.history.unwrap_or(attributes.history);
     }
 }
+
+/// What a partition keeps of its changes is in memory, beside what it holds.
+const HISTORY_BYTES_MAX: u64 = 1 << 30;
 
 /// Leaves of a trie of the greatest depth.
 const PARTITIONS_MAX: u64 = 1 << brickyard_types::limits::PARTITION_DEPTH_MAX;
@@ -459,6 +467,18 @@ fn nodes(text: &str) -> Result<BTreeSet<u32>, ErrorReply> {
             "ERR NODES is '{text}'; use the numbers of nodes with commas between, as NODE LIST shows them, or all"
         ))
     })
+}
+
+/// Reads how much of its changes a partition keeps.
+fn history(text: &str) -> Result<u64, ErrorReply> {
+    let bytes = bytes("HISTORY", text, "0 to keep no changes")?;
+    if bytes > HISTORY_BYTES_MAX {
+        return Err(ErrorReply::new(format!(
+            "ERR HISTORY is '{text}', and a partition keeps {} mb of its changes at most; use less",
+            HISTORY_BYTES_MAX >> 20
+        )));
+    }
+    Ok(bytes)
 }
 
 /// Reads a number of bytes in the units of `redis.conf`: `k` is 1000, `kb` is 1024, and so on.

@@ -535,6 +535,8 @@ pub enum CommandId {
     LeaseHelp,
     /// `LEASE RETURN`
     LeaseReturn,
+    /// `WATCHKEYS`
+    Watchkeys,
     /// A subcommand of `CLUSTER` that Redis's operators use; refused with the name of ours.
     ClusterAdmin,
 }

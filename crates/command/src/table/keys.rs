@@ -304,4 +304,36 @@ pub(super) const COMMANDS: &[Spec] = &[
             Argument::integer("numreplicas"),
             Argument::integer("timeout"),
         ]),
+    command(
+        CommandId::Watchkeys,
+        "watchkeys",
+        -4,
+        flag::READONLY | flag::NOSCRIPT | flag::NO_MULTI,
+    )
+    .tips(&["nondeterministic_output", "request_policy:special"])
+    .docs(
+        "Returns committed changes of keys behind a position, and the position to go on from; waits for one.",
+        "0.1.0",
+        "O(N) for N changes that are kept behind the position",
+    )
+    .arguments(&[
+        Argument::one_of(
+            "watched",
+            &[
+                Argument::word("all", "ALL"),
+                Argument::string("prefix").token("PREFIX"),
+                Argument::string("key").token("KEY"),
+            ],
+        ),
+        Argument::one_of(
+            "from",
+            &[
+                Argument::word("now", "NOW"),
+                Argument::string("position"),
+            ],
+        )
+        .token("FROM"),
+        Argument::integer("count").token("COUNT").optional(),
+        Argument::integer("milliseconds").token("BLOCK").optional(),
+    ]),
 ];

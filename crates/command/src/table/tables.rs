@@ -47,6 +47,7 @@ const LEASES: Argument = Argument::one_of(
 )
 .token("LEASES")
 .optional();
+const HISTORY: Argument = Argument::string("bytes").token("HISTORY").optional();
 // What TABLE HOTKEYS and BIGKEYS both take.
 const KEYS_COUNT: Argument = Argument::integer("count").token("COUNT").optional();
 
@@ -83,6 +84,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             PLACEMENT,
             NODES,
             PARTITION_BYTES,
+            HISTORY,
             LEASES,
         ]),
         command(CommandId::TableBigkeys, "table|bigkeys", -3, ADMIN)
@@ -104,6 +106,7 @@ pub(super) const COMMANDS: &[Spec] = &[
             PLACEMENT,
             NODES,
             PARTITION_BYTES,
+            HISTORY,
             LEASES,
         ]),
         command(CommandId::TableDescribe, "table|describe", 3, flag::LOADING | flag::STALE)

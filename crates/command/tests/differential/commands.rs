@@ -12,7 +12,7 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 18] = [
+const NEWER: [&str; 19] = [
     "cluster|myshardid",
     "client|no-touch",
     "client|setinfo",
@@ -31,6 +31,7 @@ const NEWER: [&str; 18] = [
     "hsetex",
     "httl",
     "request",
+    "watchkeys",
 ];
 
 /// Synopses that say more than Redis's: SET knows `IFEQ`.

@@ -19,12 +19,16 @@ impl Controller {
                 new.avoid = absent(catalog, &view);
                 Ok(Change::CreateTable(new))
             }
+            Change::CreateWithHistory { mut table, history } => {
+                table.avoid = absent(catalog, &view);
+                Ok(Change::CreateWithHistory { table, history })
+            }
             Change::LeaseTable {
-                table: TableChange::Create(mut new),
+                table: TableChange::Create { mut table, history },
                 is_on,
             } => {
-                new.avoid = absent(catalog, &view);
-                let table = TableChange::Create(new);
+                table.avoid = absent(catalog, &view);
+                let table = TableChange::Create { table, history };
                 Ok(Change::LeaseTable { table, is_on })
             }
             Change::RemoveNode { node, force } => {

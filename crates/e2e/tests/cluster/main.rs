@@ -35,3 +35,4 @@ mod tools;
 mod tracking;
 mod transactions;
 mod upgrade;
+mod watching;
