@@ -8,11 +8,12 @@
 //!
 //! ```text
 //!  request ─▶ bytes   answer ◀─ replies   library: attempts of one call   scan: whole tables, step by step
-//!  export: whole partitions at one moment   watch: transactions that a change of a key forbids   state: what they know
+//!  keeper: reads from leases   export: whole partitions at one moment   watch: transactions that a change of a key forbids   state: what they know
 //! ```
 
 mod answer;
 mod export;
+mod keeper;
 mod library;
 mod outcome;
 mod request;
@@ -25,14 +26,15 @@ use crate::check::check_wait;
 use crate::clock::{MILLISECOND, SECOND};
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
-use crate::reply::read_reply;
+use crate::reply::{Reply, read_reply};
 use crate::what::What;
 use crate::world::World;
 use answer::answer;
+use keeper::answer_recall;
 use library::{go_on_calling, lose_call};
 use request::ask;
 pub(crate) use send::command;
-use state::{Asked, Expected, Library, PATIENCE};
+use state::{Asked, Expected, Keeper, Library, PATIENCE};
 
 impl World {
     /// A client does the next thing.
@@ -97,6 +99,8 @@ impl World {
         let bricks = self.cluster.ground.shape.bricks as usize;
         let client = &mut self.clients.all[at];
         let told = client.library.as_mut().and_then(Library::take_redirect);
+        let kept = client.keeper.as_mut().and_then(Keeper::take_redirect);
+        let told = told.or(kept);
         let drawn = (client.random.index(nodes), client.random.index(bricks));
         let (node, brick, port) = told.unwrap_or((drawn.0, drawn.1, client.port));
         (client.place.node, client.place.brick) = (node, brick);
@@ -129,7 +133,7 @@ impl World {
         client.connection = Some(id);
         client.received.bytes.clear();
         client.asked.clear();
-        client.watch = None;
+        client.pursuits.watch = None;
         let mut hello = Vec::new();
         let table = self.clients.tables[client.table].clone();
         let must_make = !self.clients.made[client.table];
@@ -144,16 +148,24 @@ impl World {
                 Some(bytes) => format!("{text} MAXMEMORY {bytes}"),
                 None => text,
             };
+            let text = match attributes.leases.are_granted() {
+                true => format!("{text} LEASES on"),
+                false => text,
+            };
             let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
             hello.extend(command(&words));
         } else {
+            if client.keeper.is_some() {
+                hello.extend(command(&[b"HELLO", b"3"]));
+            }
             hello.extend(command(&[b"TABLE", b"USE", table.as_bytes()]));
             if client.is_reader {
                 hello.extend(command(&[b"READONLY"]));
             }
         }
         let mut expected = vec![Expected::Greeting];
-        if client.is_reader && !must_make {
+        let is_second = client.is_reader || client.keeper.is_some();
+        if is_second && !must_make {
             expected.push(Expected::Greeting);
         }
         if client.is_library() && !must_make {
@@ -193,6 +205,10 @@ impl World {
         let mut used = 0;
         while let Some((reply, len)) = read_reply(&self.clients.all[at].received.bytes[used..]) {
             used += len;
+            if let Reply::Push(words) = &reply {
+                answer_recall(self, at, words);
+                continue;
+            }
             let Some(asked) = self.clients.all[at].asked.pop_front() else {
                 return self.object(format!(
                     "client {at} is told {reply:?} without having asked"

@@ -92,6 +92,8 @@ pub(crate) struct Habits {
     pub(crate) libraries_one_in: u64,
     /// Of what the library was answered one call in so many is made again.
     pub(crate) again_one_in: u64,
+    /// Who is at a brick's own port, and does not as the library does otherwise, keeps what it reads under leases.
+    pub(crate) keeps: bool,
     /// The shortest and the longest time for which a value lives, in milliseconds.
     pub(crate) lives_ms: [u64; 2],
 }
@@ -126,6 +128,7 @@ impl Habits {
         readers_one_in: 2,
         libraries_one_in: 3,
         again_one_in: 8,
+        keeps: false,
         lives_ms: [100, 2_100],
     };
 }

@@ -1,4 +1,4 @@
-//! Replies as clients read them: as much of RESP2 as the simulator's clients are told.
+//! Replies as clients read them: as much of RESP2 and 3 as the simulator's clients are told.
 
 use std::fmt;
 
@@ -11,6 +11,8 @@ pub(crate) enum Reply {
     Bulk(Vec<u8>),
     Nil,
     List(Vec<Self>),
+    /// What answers nothing.
+    Push(Vec<Self>),
 }
 
 impl fmt::Display for Reply {
@@ -21,7 +23,7 @@ impl fmt::Display for Reply {
             Self::Number(number) => write!(f, "{number}"),
             Self::Bulk(value) => write!(f, "\"{}\"", value.escape_ascii()),
             Self::Nil => f.write_str("nothing"),
-            Self::List(items) => f.debug_list().entries(items).finish(),
+            Self::List(items) | Self::Push(items) => f.debug_list().entries(items).finish(),
         }
     }
 }
@@ -44,10 +46,13 @@ pub(crate) fn read_reply(bytes: &[u8]) -> Option<(Reply, usize)> {
             }
             Err(_) => (Reply::Nil, end),
         },
-        b'*' => {
+        b'_' => (Reply::Nil, end),
+        b'*' | b'>' | b'%' => {
             let Ok(count) = usize::try_from(number()?) else {
                 return Some((Reply::Nil, end));
             };
+            // A map has twice as many.
+            let count = if *first == b'%' { 2 * count } else { count };
             let mut items = Vec::new();
             let mut at = end;
             for _ in 0..count {
@@ -55,7 +60,10 @@ pub(crate) fn read_reply(bytes: &[u8]) -> Option<(Reply, usize)> {
                 items.push(item);
                 at += len;
             }
-            (Reply::List(items), at)
+            match first {
+                b'>' => (Reply::Push(items), at),
+                _ => (Reply::List(items), at),
+            }
         }
         _ => (Reply::Error(bytes.to_vec()), bytes.len()),
     })

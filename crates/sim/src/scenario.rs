@@ -6,7 +6,7 @@
 //! becomes of them is left to chance, and checked like everything else. Who checks does not know which one it is.
 
 use crate::habits::{Form, Habits, Kind};
-use brickyard_types::Durability;
+use brickyard_types::{Durability, Leases};
 
 /// What a cluster is like.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) struct ClusterOf {
     pub(crate) output_soft: &'static [u64],
     /// Of this many appends, where the worker has nothing to do, a loop writes one itself.
     pub(crate) inline_one_in: &'static [u64],
+    /// What is read may be kept.
+    pub(crate) leases: Leases,
 }
 
 /// How long things take, and when nodes come.
@@ -85,6 +87,7 @@ pub(crate) const USUAL: Scenario = Scenario {
         segment_bytes: &[4 << 10, 16 << 10, 256 << 10],
         output_soft: &[1 << 20, 1 << 20, 1 << 10, 64],
         inline_one_in: &[1, 1, 2, 10, NEVER],
+        leases: Leases::Never,
     },
     times: TimesOf {
         lease_ms: 1_500,
@@ -532,8 +535,61 @@ pub(crate) const LEADS: Scenario = Scenario {
     ..DENSE
 };
 
+/// Clients that keep what they read, while primaries change in every way (rules `a write waits for leases` and
+/// `leases end before another writes`).
+pub(crate) const LEASED: Scenario = Scenario {
+    name: "leases",
+    cluster: ClusterOf {
+        bricks: &[1, 1, 2],
+        leases: Leases::Granted,
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("another primary", 16),
+        ("kill", 3),
+        ("kill at an effect", 2),
+        ("kill of all", 1),
+        ("power cut", 1),
+        ("a member less", 4),
+        ("pause", 8),
+        ("no control", 4),
+        ("slow control", 6),
+        ("isolation", 3),
+        ("cut one way", 3),
+        ("slow link", 4),
+        ("broken connections", 3),
+        ("hermit", 3),
+        ("split", 3),
+        ("merge", 3),
+        ("offline", 1),
+        ("drift", 2),
+    ],
+    operations: [300, 600],
+    habits: Habits {
+        keys: 1,
+        forms: &[
+            (Form::One, 10),
+            (Form::Burst, 2),
+            (Form::WriteMany, 1),
+            (Form::Clear, 1),
+        ],
+        kinds: &[
+            (Kind::Number, 1),
+            (Kind::Text, 4),
+            (Kind::Steady, 1),
+            (Kind::Passing, 1),
+        ],
+        bricks_one_in: 2,
+        readers_one_in: NEVER,
+        libraries_one_in: 4,
+        keeps: true,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
 /// All of them.
-pub static SCENARIOS: [&Scenario; 16] = [
+pub static SCENARIOS: [&Scenario; 17] = [
     &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
-    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART,
+    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED,
 ];

@@ -159,6 +159,7 @@ fn table(
             maxmemory: is_disk.then_some(scenario.cluster.maxmemory),
             durability,
             replicas: random.one_of(scenario.cluster.replicas),
+            leases: scenario.cluster.leases,
             ..TableAttributes::default()
         },
         partitions: (bricks * random.one_of(scenario.cluster.partitions)).next_power_of_two(),

@@ -1,6 +1,7 @@
 //! What clients are told, and what it says of what they asked for.
 
 use super::export::answer_export;
+use super::keeper::{answer_kept, follow};
 use super::library::{answer_again, answer_call, answer_clock};
 use super::outcome::answer_one;
 use super::scan::answer_scan;
@@ -29,12 +30,17 @@ pub(super) fn answer(world: &mut World, at: usize, asked: &Asked, reply: &Reply)
         Expected::Export(partition) => {
             answer_export(world, at, *partition, asked.since, reply);
         }
+        Expected::Kept(operation, asked) => {
+            answer_kept(world, at, (*operation, *asked), reply);
+        }
+        Expected::Returned => {}
         Expected::Call => return answer_call(world, at, reply),
         Expected::Again(before) => answer_again(world, at, before, reply),
     }
     if let Reply::Error(line) = reply
         && line.starts_with(b"MOVED")
     {
+        follow(world, at, line);
         world.leave(at);
     }
 }

@@ -236,7 +236,7 @@ fn end_call(world: &mut World, at: usize, call: &Call, error: Error, must_leave:
 }
 
 /// The node and brick that answer at an address of a `MOVED`, and whether as a node.
-fn place_of(host: String, port: u16) -> Option<(usize, usize, Port)> {
+pub(super) fn place_of(host: String, port: u16) -> Option<(usize, usize, Port)> {
     let node = node_at(&HostPort { host, port })?;
     let brick = usize::from(port.checked_sub(7_000)?);
     Some((node, brick, Port::Brick))

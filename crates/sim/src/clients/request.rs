@@ -4,6 +4,7 @@
 //! expected as their answers.
 
 use super::export::ask_export;
+use super::keeper::{forget, read_kept};
 use super::library::{ask_again, call};
 use super::scan::ask_scan;
 use super::send::{note, send_command};
@@ -17,6 +18,12 @@ use brickyard_history::{Action, Bytes, NOBODY, Operation, Outcome};
 
 /// Appends of unknown outcome on one key past which nobody appends to it: each may be anywhere.
 const APPENDS_UNKNOWN_MAX: u32 = 3;
+
+/// Who keeps what it reads writes once in so many requests.
+const KEEPERS_WRITE_ONE_IN: u64 = 8;
+
+/// It asks for one key so often in turn, about.
+const FAVOURITE_FOR: u64 = 16;
 
 /// A client that is connected asks for the next thing.
 pub(super) fn ask(world: &mut World, at: usize) {
@@ -59,10 +66,17 @@ pub(super) fn ask(world: &mut World, at: usize) {
     let client = &mut world.clients.all[at];
     let kind = client.random.weighed(habits.kinds);
     let number = client.random.below(habits.keys);
+    let (kind, number) = match &mut client.keeper {
+        Some(keeper) => keeper.prefer((kind, number), client.random.one_in(FAVOURITE_FOR)),
+        None => (kind, number),
+    };
     let count = if form == Form::Burst { 2 } else { 1 };
     for _ in 0..count {
         let client = &mut world.clients.all[at];
-        let is_read = client.is_reader || client.random.one_in(habits.reads_one_in);
+        let is_read = match client.keeper {
+            Some(_) => !client.random.one_in(KEEPERS_WRITE_ONE_IN),
+            None => client.is_reader || client.random.one_in(habits.reads_one_in),
+        };
         ask_one(world, at, kind, number, is_read);
     }
 }
@@ -73,9 +87,11 @@ fn draw_form(world: &mut World, at: usize) -> Form {
     let client = &mut world.clients.all[at];
     let form = client.random.weighed(forms);
     // Any other transaction would be the end of what it watches.
-    let is_watching = client.watch.is_some();
+    let is_watching = client.pursuits.watch.is_some();
+    let keeps = client.keeper.is_some();
     let is_plain = match form {
         Form::One => true,
+        _ if keeps => false,
         Form::Scan | Form::ReadMany | Form::WriteMany | Form::Clear => {
             client.port == Port::Node && !client.is_library()
         }
@@ -93,6 +109,12 @@ fn ask_one(world: &mut World, at: usize, kind: Kind, number: u64, is_read: bool)
     let key = key(&world.clients.tables[client.table], kind, number);
     let dice = client.random.below(12);
     let lives = client.random.between(shortest, longest);
+    if is_read && client.keeper.is_some() && !is_in_hash(kind, number) {
+        return read_kept(world, at, key);
+    }
+    if !is_read {
+        forget(world, at, &key);
+    }
     let (action, words) = match (is_read, is_in_hash(kind, number)) {
         (true, false) => (Action::Get, vec![b"GET".as_slice().into(), key.clone()]),
         (true, true) => (Action::Get, words(&[b"HGET", &key, FIELD])),

@@ -17,7 +17,7 @@ pub(super) fn ask_scan(world: &mut World, at: usize) -> bool {
         return false;
     }
     let table = client.table;
-    let scan = client.scan.get_or_insert_with(|| Scan {
+    let scan = client.pursuits.scan.get_or_insert_with(|| Scan {
         table,
         began: now,
         cursor: b"0".as_slice().into(),
@@ -35,7 +35,7 @@ pub(super) fn ask_scan(world: &mut World, at: usize) -> bool {
 }
 
 pub(super) fn answer_scan(world: &mut World, at: usize, reply: &Reply) {
-    let Some(scan) = &mut world.clients.all[at].scan else {
+    let Some(scan) = &mut world.clients.all[at].pursuits.scan else {
         return;
     };
     // An error: the same step again, some time.
@@ -51,7 +51,7 @@ pub(super) fn answer_scan(world: &mut World, at: usize, reply: &Reply) {
     scan.cursor = cursor[..].into();
     world.clients.served += 1;
     if cursor == b"0"
-        && let Some(scan) = world.clients.all[at].scan.take()
+        && let Some(scan) = world.clients.all[at].pursuits.scan.take()
     {
         world.count("scans");
         world.clients.scans.push(scan);

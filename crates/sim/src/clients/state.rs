@@ -10,8 +10,8 @@ use crate::random::Random;
 use crate::reply::Reply;
 use crate::shape::Shape;
 use brickyard_brick::Port;
-use brickyard_client::Error;
 use brickyard_client::retry::Nature;
+use brickyard_client::{Error, cache};
 use brickyard_history::{Action, Bytes, Operation};
 use brickyard_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -49,6 +49,10 @@ pub(crate) enum Expected {
     Call,
     /// To a call that was answered so before.
     Again(Reply),
+    /// To a read of what may be kept.
+    Kept(usize, cache::Asked),
+    /// To what gives leases back.
+    Returned,
 }
 
 /// A request whose answer has not come.
@@ -62,6 +66,7 @@ impl Asked {
     pub(crate) fn operations(&self) -> &[usize] {
         match &self.expected {
             Expected::One(operation)
+            | Expected::Kept(operation, _)
             | Expected::Looked(operation)
             | Expected::Watched(operation) => std::slice::from_ref(operation),
             Expected::Several { operations, .. } => operations,
@@ -101,10 +106,9 @@ pub(crate) struct Client {
     pub(crate) sweep: Option<u64>,
     /// It does as the client library does.
     pub(crate) library: Option<Library>,
-    /// The scan that it is about.
-    pub(crate) scan: Option<Scan>,
-    /// A key that it watches.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) pursuits: Pursuits,
+    /// It keeps what it reads.
+    pub(crate) keeper: Option<Keeper>,
     pub(crate) is_due: bool,
 }
 
@@ -173,8 +177,9 @@ impl Clients {
                 is_in_table: false,
                 sweep: None,
                 library: is_library.then(|| Library::new(u64::from(at) + 1)),
-                scan: None,
-                watch: None,
+                pursuits: Pursuits::default(),
+                // No dice: what other scenarios draw stays what it was.
+                keeper: (habits.keeps && port == Port::Brick && !is_library).then(Keeper::new),
                 is_due: true,
             }
         });
@@ -277,6 +282,15 @@ pub(crate) fn key(table: &str, kind: Kind, number: u64) -> Bytes {
         Kind::BriefRight => format!("{{{table}:b{number}}}right"),
     };
     text.into_bytes().into()
+}
+
+/// What takes a client several requests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pursuits {
+    /// The scan that it is about.
+    pub(crate) scan: Option<Scan>,
+    /// A key that it watches.
+    pub(crate) watch: Option<Watch>,
 }
 
 /// A scan: under way, or whole.
@@ -400,5 +414,40 @@ impl Library {
             .map_or(0, |(micros, at)| micros + (now - at) / MICROSECOND);
         self.last = clock.max(self.last + 1);
         self.last
+    }
+}
+
+/// Few enough that entries make room for others.
+const CACHE_BYTES: usize = 900;
+
+/// What a client knows that keeps what it reads.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) cache: cache::Cache,
+    /// Where it goes next, since somebody said so.
+    pub(crate) redirect: Option<(usize, usize, Port)>,
+    /// The key that it asks for most.
+    favourite: Option<(Kind, u64)>,
+}
+
+impl Keeper {
+    pub(crate) fn new() -> Self {
+        Self {
+            cache: cache::Cache::new(CACHE_BYTES),
+            redirect: None,
+            favourite: None,
+        }
+    }
+
+    /// The key that it asks for: the one that was drawn, or its favourite if it does not change that.
+    pub(crate) fn prefer(&mut self, drawn: (Kind, u64), changes: bool) -> (Kind, u64) {
+        match self.favourite {
+            Some(favourite) if !changes => favourite,
+            _ => *self.favourite.insert(drawn),
+        }
+    }
+
+    pub(crate) fn take_redirect(&mut self) -> Option<(usize, usize, Port)> {
+        self.redirect.take()
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn ask_to_watch(world: &mut World, at: usize) -> bool {
     let client = &mut world.clients.all[at];
     let number = client.random.below(keys);
     let key = key(&world.clients.tables[client.table], Kind::Text, number);
-    client.watch = Some(Watch {
+    client.pursuits.watch = Some(Watch {
         key: key.clone(),
         since: None,
         seen: None,
@@ -30,7 +30,7 @@ pub(super) fn ask_to_watch(world: &mut World, at: usize) -> bool {
 /// A client that has seen what it watches writes it, if nobody has.
 pub(super) fn go_on_watching(world: &mut World, at: usize) -> bool {
     let client = &mut world.clients.all[at];
-    let watch = client.watch.as_ref();
+    let watch = client.pursuits.watch.as_ref();
     let has_seen = watch.is_some_and(|it| it.since.is_some() && it.seen.is_some());
     if !has_seen || client.random.one_in(2) {
         return false;
@@ -39,7 +39,7 @@ pub(super) fn go_on_watching(world: &mut World, at: usize) -> bool {
         key,
         since: Some(since),
         seen: Some(expected),
-    }) = client.watch.take()
+    }) = client.pursuits.watch.take()
     else {
         return false;
     };
@@ -62,14 +62,14 @@ pub(super) fn answer_watch(world: &mut World, at: usize, reply: &Reply) {
     if let Reply::Error(_) = reply {
         return world.leave(at);
     }
-    if let Some(watch) = &mut world.clients.all[at].watch {
+    if let Some(watch) = &mut world.clients.all[at].pursuits.watch {
         watch.since = Some(now);
     }
 }
 
 pub(super) fn answer_look(world: &mut World, at: usize, operation: usize, reply: &Reply) {
     answer_one(world, operation, reply);
-    let Some(watch) = &mut world.clients.all[at].watch else {
+    let Some(watch) = &mut world.clients.all[at].pursuits.watch else {
         return;
     };
     match &world.clients.history[operation].outcome {
