@@ -21,7 +21,9 @@ const TABLE: &str = "cached_reads";
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let address = arguments.next().unwrap_or("127.0.0.1:6379".to_owned());
+    let address = arguments
+        .next()
+        .unwrap_or_else(|| "127.0.0.1:6379".to_owned());
     let mut number = |default: u64| arguments.next().map_or(Ok(default), |it| it.parse());
     let (keys, tasks, seconds) = (number(100)?, number(64)?, number(5)?);
     let admin = Client::connect(Options::new([address.clone()])).await?;
