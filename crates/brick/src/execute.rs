@@ -63,7 +63,9 @@ impl Brick {
     pub(crate) fn begin_now(&mut self, last: Last) {
         match last {
             Last::Request(request) => self.begin(*request),
-            Last::Subrequests(asked, bricks, token) => self.ask_subrequests(&asked, bricks, token),
+            Last::Subrequests(asked, bricks, token) => {
+                self.begin_subrequests(&asked, bricks, token);
+            }
         }
     }
 

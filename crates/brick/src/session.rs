@@ -377,6 +377,21 @@ impl Brick {
         }
     }
 
+    /// A command on a whole table begins. It may have waited for what its connection had asked before, and others share the table
+    /// by now.
+    pub(crate) fn begin_subrequests(
+        &mut self,
+        asked: &Subrequests,
+        bricks: Vec<Member>,
+        token: Token,
+    ) {
+        let now = whole::sharers(&self.core, asked.spec, asked.args.as_args(), asked.table);
+        match asked.is_named && now != bricks {
+            true => self.ask_subrequests_again(asked, token),
+            false => self.ask_subrequests(asked, bricks, token),
+        }
+    }
+
     /// A subrequest of a command that only reads could not be had: all of them are asked for anew, by the map that there is
     /// now, since together they must be the table.
     pub(crate) fn ask_subrequests_again(&mut self, asked: &Subrequests, token: Token) {

@@ -21,7 +21,7 @@ fn keep(cache: &mut Cache, key: &str, value: &str, now: u64) {
 /// What is served then.
 fn served(cache: &mut Cache, key: &str, now: u64) -> Option<String> {
     let value = cache.look(key.as_bytes(), at(now)).ok()?;
-    Some(value.map_or("nothing".to_owned(), |it| String::from_utf8(it).unwrap()))
+    Some(value.map_or_else(|| "nothing".to_owned(), |it| String::from_utf8(it).unwrap()))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use crate::accepted::Port;
 use crate::cluster_harness::tables::replicated;
 use crate::cluster_harness::{Client, Cluster};
-use brickyard_types::TableAttributes;
+use brickyard_types::{Leases, TableAttributes};
 use std::time::Duration;
 
 /// Three nodes with twenty keys, and a client of the first.
@@ -99,4 +99,48 @@ fn flush_says_at_once_that_too_few_replicas_are_in_sync() {
     let reply = cluster.call(client, "FLUSHDB");
     assert!(reply.starts_with("-NOREPLICAS"), "{reply}");
     assert_eq!(cluster.call(client, "DBSIZE"), ":20");
+}
+
+/// Found by the simulator: the brick that came to lead a partition while the flush waited for a write before it was not asked.
+#[test]
+fn flush_asks_those_who_have_the_table_when_it_begins() {
+    let mut cluster = Cluster::new(
+        3,
+        TableAttributes {
+            leases: Leases::Granted,
+            ..replicated(3)
+        },
+    );
+    cluster.settle();
+    let keys: Vec<String> = (0..20).map(|at| format!("key{at}")).collect();
+    for key in &keys {
+        if cluster.places_of(key).0 == 2 {
+            cluster.regroup(key, &[0, 1, 2]);
+            cluster.settle();
+        }
+    }
+    let led_by = |at: usize| keys.iter().find(|key| cluster.places_of(key).0 == at);
+    let (moved, held) = (led_by(0).unwrap(), led_by(1).unwrap());
+    let client = cluster.connect(0, Port::Node);
+    for key in [moved, held] {
+        assert_eq!(cluster.call(client, &format!("SET {key} 1")), "+OK");
+    }
+    let reader = cluster.connect(1, Port::Brick);
+    cluster.call(reader, "HELLO 3");
+    cluster.send(reader, &format!("LEASE GET {held}"));
+    cluster.turn();
+    cluster.send(client, &format!("SET {held} 2\nFLUSHDB"));
+    for _ in 0..10 {
+        cluster.turn();
+    }
+    cluster.regroup(moved, &[2, 0, 1]);
+    for _ in 0..20 {
+        cluster.turn();
+        cluster.decide();
+    }
+    assert_eq!(cluster.places_of(moved).0, 2);
+    assert_eq!(cluster.receive(client), "", "a lease is out");
+    cluster.settle();
+    assert_eq!(cluster.receive(client), "+OK +OK");
+    assert_eq!(cluster.call(client, &format!("GET {moved}")), "$-1");
 }
