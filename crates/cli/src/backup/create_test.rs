@@ -13,6 +13,7 @@ fn backup_has_all_that_a_table_is_made_with_but_partitions_and_nodes() {
         "placement",
         "partition_bytes",
         "history",
+        "leases",
     ];
     assert_eq!(all, expected);
 }
