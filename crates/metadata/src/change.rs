@@ -158,7 +158,7 @@ pub enum Change {
     /// Make a table, or change one, and say whether clients may keep what they read of it under leases.
     LeaseTable {
         /// What else becomes of it.
-        table: TableChange,
+        table: TableEdit,
         /// Whether they may.
         is_on: bool,
     },
@@ -166,7 +166,7 @@ pub enum Change {
 
 /// What becomes of one table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TableChange {
+pub enum TableEdit {
     /// It is made.
     Create {
         /// The table.

@@ -10,7 +10,7 @@
 
 use crate::{
     applied::Done,
-    change::TableChange,
+    change::TableEdit,
     copies::copies_by_nodes,
     ids::Ids,
     layout::Layout,
@@ -126,11 +126,11 @@ pub(crate) fn lease_table(
     tables: &mut Tables,
     ids: &mut Ids,
     nodes: &Nodes,
-    table: TableChange,
+    table: TableEdit,
     is_on: bool,
 ) -> Result<Done, Refusal> {
     let (is_new, done) = match table {
-        TableChange::Create {
+        TableEdit::Create {
             table: mut new,
             history,
         } => {
@@ -139,7 +139,7 @@ pub(crate) fn lease_table(
             // One that was there stays as it is.
             (done.has_changed, done)
         }
-        TableChange::Alter {
+        TableEdit::Alter {
             name,
             alteration,
             history: None,
@@ -148,7 +148,7 @@ pub(crate) fn lease_table(
             table.check_online()?;
             (true, Done::of_table(table.id, false))
         }
-        TableChange::Alter {
+        TableEdit::Alter {
             name,
             alteration,
             history,

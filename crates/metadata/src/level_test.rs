@@ -1,7 +1,7 @@
 //! Which changes an earlier program can read.
 
 use super::*;
-use crate::change::TableChange;
+use crate::change::TableEdit;
 use crate::libraries::LibraryPolicy;
 use crate::table::{Alteration, NewTable};
 use crate::user_limits::Limited;
@@ -56,7 +56,7 @@ fn histories_need_a_program_that_knows_them() {
 
 #[test]
 fn leases_need_a_program_that_knows_them() {
-    let table = TableChange::Alter {
+    let table = TableEdit::Alter {
         name: "t".to_owned(),
         alteration: Alteration::default(),
         history: None,

@@ -67,7 +67,7 @@ pub use accounts::Accounts;
 pub use applied::{Applied, Registered, StaleAt};
 pub use brickyard_types::NodeKey;
 pub use catalog::{Catalog, Genesis};
-pub use change::{Change, Decisions, Recovery, TableChange};
+pub use change::{Change, Decisions, Recovery, TableEdit};
 pub use colocate::{Pairs, SMALL_SHARE, Small};
 pub use envelope::Envelope;
 pub use extra_copies::{BrickLoad, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra, PartitionLoad};

@@ -4,7 +4,7 @@ use crate::{
     Account, AccountRule, Alteration, CatalogVersion, Cause, Change, ClusterId, Divide,
     EXTRA_COPIES_MAX, Envelope, Extra, KeyPattern, LastOutcome, LayoutAlteration, Library,
     LibraryFunction, LibraryPolicy, Limited, Merge, Merged, NewTable, Node, NodeAlteration,
-    NodeKey, Orders, Proposal, Rest, Split, SplitReady, TableChange, TableEntry, TableGrant,
+    NodeKey, Orders, Proposal, Rest, Split, SplitReady, TableEdit, TableEntry, TableGrant,
     TableStatus, UserLimits,
 };
 use brickyard_routing::{Hasher, NodeId, Replica};
@@ -474,7 +474,7 @@ fn sample_with_leases() -> Catalog {
         partitions: Some(16),
         ..NewTable::named("kept", 7, UnixMillis(1_700_000_000_005))
     };
-    let made = TableChange::Create { table, history: 5 };
+    let made = TableEdit::Create { table, history: 5 };
     for (table, is_on) in [(made, true), (altered("1"), true), (altered("1"), false)] {
         let change = Change::LeaseTable { table, is_on };
         catalog.apply(change).unwrap();
@@ -483,8 +483,8 @@ fn sample_with_leases() -> Catalog {
 }
 
 /// Nothing else of the table changes.
-fn altered(name: &str) -> TableChange {
-    TableChange::Alter {
+fn altered(name: &str) -> TableEdit {
+    TableEdit::Alter {
         name: name.to_owned(),
         alteration: Alteration::default(),
         history: None,

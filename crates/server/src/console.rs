@@ -26,6 +26,7 @@
 //! Not here: what the page shows (`page/`), what HTTP says to programs (`control/http.rs`).
 
 mod answer;
+mod back_up;
 mod backups;
 mod commands;
 mod figures;
@@ -52,7 +53,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use state::{Console, refuse};
+use state::{Console, refuse, sign_in_first};
 use std::sync::Arc;
 
 /// Longest body of a request: a value that somebody types, and its key.
@@ -69,7 +70,7 @@ pub(crate) fn router(view: Arc<View>, tokens: Current<Arc<Tokens>>, settings: Se
         .route("/console/map/{table}", get(table_map))
         .route("/console/figures", get(own_figures))
         .route("/console/session", session)
-        .route("/console/backups", get(backups::look).post(backups::begin))
+        .route("/console/backups", get(back_up::look).post(back_up::begin))
         .route("/console/run", axum::routing::post(run::run))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn(guard::refuse_other_origins))
@@ -77,13 +78,6 @@ pub(crate) fn router(view: Arc<View>, tokens: Current<Arc<Tokens>>, settings: Se
     files::routes()
         .merge(data)
         .layer(from_fn_with_state(console, files::add_headers))
-}
-
-fn sign_in_first() -> Response {
-    refuse(
-        StatusCode::UNAUTHORIZED,
-        "sign in, or send one of http_tokens",
-    )
 }
 
 async fn cluster_status(State(console): State<Arc<Console>>, headers: HeaderMap) -> Response {

@@ -14,7 +14,7 @@ use crate::effect::ControlRequest;
 use crate::users::Rights;
 use brickyard_command::request::{ReplicaCount, Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
-use brickyard_metadata::{Alteration, Change, LayoutAlteration, NewTable, Recovery, TableChange};
+use brickyard_metadata::{Alteration, Change, LayoutAlteration, NewTable, Recovery, TableEdit};
 use brickyard_routing::NodeId;
 use brickyard_types::PartitionId;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ fn create_table(new: NewTable, leases: Option<bool>) -> Change {
     let history = new.attributes.history;
     match leases {
         Some(true) => Change::LeaseTable {
-            table: TableChange::Create {
+            table: TableEdit::Create {
                 table: new,
                 history,
             },
@@ -220,7 +220,7 @@ fn alter_table(core: &Core, name: &str, options: &TableOptions) -> Change {
             history,
         },
         (Some(is_on), history) => Change::LeaseTable {
-            table: TableChange::Alter {
+            table: TableEdit::Alter {
                 name,
                 alteration,
                 history,

@@ -2,7 +2,7 @@
 
 use super::Controller;
 use super::liveness::LivenessView;
-use brickyard_metadata::{Catalog, Change, Node, TableChange};
+use brickyard_metadata::{Catalog, Change, Node, TableEdit};
 use brickyard_routing::NodeId;
 use brickyard_types::Instant;
 
@@ -24,11 +24,11 @@ impl Controller {
                 Ok(Change::CreateWithHistory { table, history })
             }
             Change::LeaseTable {
-                table: TableChange::Create { mut table, history },
+                table: TableEdit::Create { mut table, history },
                 is_on,
             } => {
                 table.avoid = absent(catalog, &view);
-                let table = TableChange::Create { table, history };
+                let table = TableEdit::Create { table, history };
                 Ok(Change::LeaseTable { table, is_on })
             }
             Change::RemoveNode { node, force } => {

@@ -1,4 +1,4 @@
-//! `/console/backups`: backups that whoever has signed in begins.
+//! Backups that are begun in the console.
 //!
 //! In:  `console_backup` of the configuration; a table. Out: a process that makes a backup, what it says, how it ended.
 //!
@@ -6,21 +6,14 @@
 //!
 //! Invariants:
 //! - One runs at a time on a node; it ends with the node.
-//! - Only who may export the table begins one: a brick is asked as that user, which the log of administration tells of.
 //! - No shell reads the command, and the table's name is one word of it.
 //! - However much a process says, [`SAID_BYTES_MAX`] of it are kept.
 //!
-//! Not here: how a backup is made (`brickyard backup`, docs/backup.md).
+//! Not here: who may begin one (`back_up`), how it is made (`brickyard backup`, docs/backup.md).
 
-use super::state::{Console, refuse};
 use crate::clock;
-use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::StatusCode;
 use brickyard_types::UnixMillis;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -92,14 +85,14 @@ impl Backups {
     }
 
     /// What is told; what the process says is for whoever has signed in.
-    fn shown(&self, has_signed_in: bool) -> Value {
+    pub(super) fn shown(&self, has_signed_in: bool) -> Value {
         let last = self.last();
         let last = last.as_ref().filter(|_| has_signed_in).map(Backup::shown);
         json!({ "is_configured": self.command.is_some(), "last": last })
     }
 
     /// Begins one, of the cluster of the node at `address`.
-    fn begin(
+    pub(super) fn begin(
         self: &Arc<Self>,
         address: &str,
         table: &str,
@@ -189,59 +182,6 @@ fn spawn(words: &[String], address: &str, table: &str) -> io::Result<Child> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-}
-
-#[derive(Deserialize)]
-struct Order {
-    table: String,
-}
-
-/// Says whether backups can be begun, and how the last one goes.
-pub(super) async fn look(State(console): State<Arc<Console>>, headers: HeaderMap) -> Response {
-    let has_signed_in = console.session(&headers).is_some();
-    if !has_signed_in && !console.may_look(&headers) {
-        return super::sign_in_first();
-    }
-    Json(console.backups.shown(has_signed_in)).into_response()
-}
-
-/// Begins one.
-pub(super) async fn begin(
-    State(console): State<Arc<Console>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let Ok(Order { table }) = serde_json::from_slice(&body) else {
-        return refuse(StatusCode::BAD_REQUEST, "a table is needed");
-    };
-    let Some(session) = console.session(&headers) else {
-        return refuse(StatusCode::UNAUTHORIZED, "sign in first");
-    };
-    let export = ["TABLE", "EXPORT", &table];
-    let export: Vec<Vec<u8>> = export.map(|it| it.as_bytes().to_vec()).into();
-    match session.call(0, None, &export).await {
-        Ok(brickyard_wire::Value::Error(line)) => {
-            return refuse(StatusCode::FORBIDDEN, &String::from_utf8_lossy(&line));
-        }
-        Ok(_) => {}
-        Err(error) => {
-            let why = format!("the brick does not answer: {error}; sign in again");
-            return refuse(StatusCode::BAD_GATEWAY, &why);
-        }
-    }
-    let Some(opened) = console.view.opened.get() else {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "the node is not open yet");
-    };
-    let host = &opened.shared.address.host;
-    let port = opened.addresses.node.port();
-    let address = match host.contains(':') {
-        true => format!("[{host}]:{port}"),
-        false => format!("{host}:{port}"),
-    };
-    match console.backups.begin(&address, &table, session.user()) {
-        Ok(()) => Json(console.backups.shown(true)).into_response(),
-        Err((status, why)) => refuse(status, &why),
-    }
 }
 
 #[cfg(test)]

@@ -143,3 +143,11 @@ impl Console {
 pub(super) fn refuse(status: StatusCode, why: &str) -> Response {
     (status, Json(json!({ "error": why }))).into_response()
 }
+
+/// The answer to whoever may not look.
+pub(super) fn sign_in_first() -> Response {
+    refuse(
+        StatusCode::UNAUTHORIZED,
+        "sign in, or send one of http_tokens",
+    )
+}
