@@ -265,7 +265,12 @@ impl Output {
                 table: arguments.into_table.clone(),
                 ..Target::resp(with_port(address))
             };
-            return Ok(Self::Server(Box::new(Sink { target, link: None })));
+            let prefix = arguments.prefix.clone().unwrap_or_default();
+            return Ok(Self::Server(Box::new(Sink {
+                target,
+                prefix: prefix.into_bytes(),
+                link: None,
+            })));
         }
         let writer: Box<dyn Write> = match &arguments.to_file {
             None => Box::new(io::stdout()),
@@ -365,6 +370,8 @@ fn text_or_base64(bytes: &[u8]) -> (Option<&str>, Option<String>) {
 /// Another server, in which the same is made.
 struct Sink {
     target: Target,
+    /// Keys that are followed begin so: others there are none of ours.
+    prefix: Vec<u8>,
     link: Option<Link>,
 }
 
@@ -397,7 +404,7 @@ impl Sink {
         for change in changes {
             let reply = match change {
                 Change::Clear(slots, bits) => {
-                    clear(link, source, slots, bits)?;
+                    clear(link, source, &self.prefix, (slots, bits))?;
                     continue;
                 }
                 Change::Set(key, value, None) => link.call(&[b"SET", *key, value])?,
@@ -446,13 +453,13 @@ fn check(reply: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// Removes the keys of slots. Where a part of one slot was cleared, those go that the cluster that is followed has no more: it alone knows which part
+/// Removes the keys of slots, of those that are followed. Where a part of one slot was cleared, those go that the cluster that is followed has no more: it alone knows which part
 /// a key is in.
 fn clear(
     link: &mut Link,
     source: &mut Source,
-    slots: &RangeInclusive<u16>,
-    bits: &str,
+    prefix: &[u8],
+    (slots, bits): (&RangeInclusive<u16>, &str),
 ) -> anyhow::Result<()> {
     let is_part = bits.len() > 14;
     let mut cursor = b"0".to_vec();
@@ -467,7 +474,7 @@ fn clear(
         let mut request = Vec::new();
         let mut count = 0;
         for key in keys.filter_map(Value::bytes) {
-            if !slots.contains(&slot_of(key)) {
+            if !key.starts_with(prefix) || !slots.contains(&slot_of(key)) {
                 continue;
             }
             let is_there = is_part && {

@@ -71,6 +71,35 @@ fn a_table_is_followed_into_lines_and_into_another_table_and_goes_on_where_it_wa
     assert_eq!(copy.line("GET b").text(), "3");
 }
 
+/// Of another cluster's keys those alone are changed that are followed.
+#[test]
+fn a_flush_removes_elsewhere_only_what_is_followed() {
+    let (server, mut client) = start();
+    client.must(&["TABLE", "CREATE", "copy"]);
+    let mut copy = server.connect();
+    copy.must(&["TABLE", "USE", "copy"]);
+    copy.must(&["SET", "invoice:1", "theirs"]);
+    let address = format!("127.0.0.1:{}", server.port());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kept = folder.path().join("position").display().to_string();
+    let watch = || {
+        let from = ["watch", "--table", "t", "--no-wait", "--address", &address];
+        let what = ["--prefix", "order:", "--position-file", &kept];
+        let into = ["--into", &address, "--into-table", "copy"];
+        let finished = brickyard(&[&from[..], &what, &into].concat());
+        assert!(finished.status.success(), "{}", finished.text());
+    };
+    watch();
+    client.must(&["SET", "order:1", "x"]);
+    client.must(&["SET", "invoice:2", "x"]);
+    watch();
+    assert_eq!(copy.line("DBSIZE").as_integer(), Some(2));
+    client.must(&["FLUSHDB"]);
+    watch();
+    assert_eq!(copy.line("EXISTS order:1").as_integer(), Some(0));
+    assert_eq!(copy.line("GET invoice:1").text(), "theirs");
+}
+
 #[test]
 fn whoever_is_too_late_is_told_what_to_do() {
     let (server, mut client) = start();
