@@ -11,7 +11,7 @@
 //!   primary's count ends later.
 //! - What was asked for before the key was recalled is not kept, however late its reply is looked at. So a client may say that it keeps nothing as soon as
 //!   [`Cache::recall`] has returned.
-//! - Keys and values take [`Cache::bytes_max`] bytes at most, what stands beside them included.
+//! - Keys and values take [`Cache::bytes_max`] bytes at most, what stands beside them included; recalls are remembered for a second, and 65,536 of them at most.
 //!
 //! A lease needs no connection: it ends in time, here and at the primary. So nothing is forgotten when connections break or maps change.
 //! What one client writes is read by it afterwards like what any other writes: the write is answered when all leases are given back, its own among them. Before that
@@ -26,6 +26,9 @@ use std::time::Duration;
 
 /// Longest lease that is believed. What was asked for so long ago is not kept, whatever was recalled meanwhile.
 const LEASE_MAX: Duration = Duration::from_secs(1);
+
+/// Recalls that are remembered, each of a key; of more than that it is remembered that there were some.
+const RECALLS_MAX: usize = 65_536;
 
 /// Bytes that an entry takes beside its key and value, about.
 const ENTRY_BYTES: usize = 160;
@@ -78,6 +81,8 @@ pub struct Cache {
     /// The last recall of each key, as long as something may be on its way that was asked for before.
     recalled: HashMap<Key, u64>,
     recalls: VecDeque<(Instant, Key, u64)>,
+    /// Recalls up to this one were too many to remember their keys: what was asked for before it is not kept.
+    forgotten: u64,
     counts: CacheCounts,
 }
 
@@ -93,6 +98,7 @@ impl Cache {
             last_recall: 0,
             recalled: HashMap::new(),
             recalls: VecDeque::new(),
+            forgotten: 0,
             counts: CacheCounts::default(),
         }
     }
@@ -141,7 +147,7 @@ impl Cache {
             .recalled
             .get(key)
             .is_some_and(|last| *last > asked.recalls);
-        if was_recalled || until <= now {
+        if was_recalled || asked.recalls < self.forgotten || until <= now {
             return;
         }
         let bytes = key.len() + value.map_or(0, <[u8]>::len) + ENTRY_BYTES;
@@ -189,6 +195,16 @@ impl Cache {
                 self.recalled.remove(&key);
             }
         }
+        if self.recalls.len() > RECALLS_MAX {
+            self.forgotten = number;
+            self.recalls.clear();
+            self.recalled.clear();
+        }
+        assert!(
+            self.recalls.len() <= RECALLS_MAX,
+            "{} recalls are remembered",
+            self.recalls.len()
+        );
     }
 
     fn remove(&mut self, key: &[u8]) {

@@ -129,3 +129,21 @@ fn what_is_read_again_and_again_takes_one_place() {
     assert!(cache.order.len() <= 20, "{} places", cache.order.len());
     assert!(cache.recalls.len() <= 20, "{} recalls", cache.recalls.len());
 }
+
+#[test]
+fn recalls_are_bounded_and_what_was_asked_for_before_any_of_them_is_not_kept() {
+    let mut cache = Cache::new(100_000);
+    let before = ask(&mut cache, "k", 0);
+    for number in 0..=RECALLS_MAX {
+        cache.recall(format!("other:{number}").as_bytes(), at(1));
+    }
+    assert!(cache.recalls.is_empty() && cache.recalled.is_empty());
+    cache.fill(b"k", before, Some(b"old"), LEASE, at(2));
+    assert_eq!(
+        served(&mut cache, "k", 2),
+        None,
+        "it may have been among them"
+    );
+    keep(&mut cache, "k", "new", 3);
+    assert_eq!(served(&mut cache, "k", 4).as_deref(), Some("new"));
+}
