@@ -580,15 +580,20 @@ impl Brick {
                 }
                 Some(Message::Resume(client)) => self.core.requests.stalls.end(peer.member, client),
                 Some(Message::Published(published)) => self.deliver(&published),
-                Some(Message::Notice(Notice::Changed { client, round })) => {
-                    self.on_changed(client, round);
-                }
-                Some(Message::Notice(notice)) => self.copies().on_notice(peer.member, notice),
+                Some(Message::Notice(notice)) => self.on_notice(peer.member, notice),
                 None => {
                     let text = format!("brick {peer} sent a message that is none; it was ignored");
                     self.core.effects.push_back(Effect::Report(text));
                 }
             }
+        }
+    }
+
+    /// Another brick tells something of what clients keep, or follow.
+    pub(crate) fn on_notice(&mut self, from: Member, notice: Notice) {
+        match notice {
+            Notice::Changed { client, round } => self.on_changed(client, round),
+            notice => self.copies().on_notice(from, notice),
         }
     }
 

@@ -22,7 +22,6 @@ use crate::replica::wants::{SYNC_TOKEN, on_sync_done};
 use crate::resize::Sizes;
 use crate::session::cluster::tell_map_watchers;
 use crate::session::whole::backups;
-use crate::tracking::Notice;
 use crate::upkeep::publish;
 use brickyard_command::ErrorReply;
 use brickyard_metadata::Catalog;
@@ -328,10 +327,7 @@ impl Brick {
                 Forward::Published(published) => {
                     self.clients.deliver(&published, &self.core.shared.settings);
                 }
-                Forward::Notice(Notice::Changed { client, round }) => {
-                    self.on_changed(client, round);
-                }
-                Forward::Notice(notice) => self.copies().on_notice(from, notice),
+                Forward::Notice(notice) => self.on_notice(from, notice),
                 Forward::Redirected {
                     connection,
                     client,

@@ -102,9 +102,7 @@ fn has_waited(core: &mut Core, (table, leaf): (usize, usize)) -> bool {
         Some(from) => from <= now,
         None => {
             let id = partition.id;
-            if !core.replicas.new_leads.partitions.contains(&id) {
-                core.replicas.new_leads.partitions.push(id);
-            }
+            core.replicas.new_leads.partitions.insert(id);
             false
         }
     }

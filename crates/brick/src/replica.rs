@@ -29,7 +29,7 @@ use brickyard_replication::{
 };
 use brickyard_routing::{Group, Member, Replica};
 use brickyard_types::{Incarnation, Instant, Op, PartitionId, TableId, UnixMillis, View};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// The lease of a node that is alone in its cluster.
@@ -56,7 +56,7 @@ pub(crate) struct Engine {
 /// Partitions of tables with leases that this brick leads since a moment ago.
 #[derive(Debug, Default)]
 pub(crate) struct NewLeads {
-    pub(crate) partitions: Vec<PartitionId>,
+    pub(crate) partitions: BTreeSet<PartitionId>,
     /// A reading of the clock after all that the present run has heard from outside.
     pub(crate) heard: Instant,
 }

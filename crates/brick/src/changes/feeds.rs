@@ -15,7 +15,7 @@
 //! Not here: asking the bricks (`session/watch_keys`), who waits at a brick (`waiters`).
 
 use super::follow::width;
-use super::position::{Place, Position};
+use super::position::{Place, Position, overlapping};
 use super::waiters::Pattern;
 use crate::accepted::ConnectionId;
 use crate::request::Token;
@@ -217,7 +217,7 @@ impl Feed {
 
     /// The position is behind what a round has told; whether it has told of all that is followed.
     fn go_on(&mut self, round: &mut Round) -> bool {
-        let mut places = std::mem::take(&mut round.places);
+        let mut places: Vec<Place> = std::mem::take(&mut round.places).into_values().collect();
         let before = self.from.as_deref().map(Position::parse);
         let before = before.and_then(Result::ok).map(|it| it.places);
         let is_whole = match (&self.pattern, &before) {
@@ -246,7 +246,7 @@ impl Feed {
 /// What the shares of a round come to.
 #[derive(Debug, Default)]
 struct Round {
-    places: Vec<Place>,
+    places: BTreeMap<Prefix, Place>,
     count: u64,
     changes: Vec<u8>,
     is_cut: bool,
@@ -259,24 +259,29 @@ impl Round {
     /// on, and would be told twice. `None`: it makes no sense.
     fn take(&mut self, piece: Piece) -> Option<()> {
         let position = Position::parse(&piece.position).ok()?;
-        let is_taken = |prefix: Prefix| self.places.iter().any(|it| it.prefix.overlaps(prefix));
+        let is_taken = |prefix: Prefix| {
+            let before = self.places.range(..=prefix).next_back();
+            let neighbours = before.into_iter().chain(self.places.range(prefix..).next());
+            neighbours.into_iter().any(|(it, _)| it.overlaps(prefix))
+        };
         if position.places.iter().any(|it| is_taken(it.prefix)) {
             return Some(());
         }
-        self.places.extend(position.places);
+        let places = position.places.into_iter();
+        self.places.extend(places.map(|it| (it.prefix, it)));
         self.count += piece.count;
         self.changes.extend(piece.changes);
         Some(())
     }
 }
 
-/// What of a place's range no other place is about.
+/// What of a place's range none of those that were told is about; they are in the order of their keys.
 fn rest_of(place: &Place, told: &[Place]) -> Vec<Place> {
-    if told.iter().any(|it| it.prefix.covers(place.prefix)) {
-        return Vec::new();
-    }
-    if !told.iter().any(|it| it.prefix.overlaps(place.prefix)) {
-        return vec![*place];
+    let told = overlapping(told, place.prefix);
+    match told {
+        [] => return vec![*place],
+        [one] if one.prefix.covers(place.prefix) => return Vec::new(),
+        _ => {}
     }
     let parts = place.prefix.children().into_iter().flatten();
     parts

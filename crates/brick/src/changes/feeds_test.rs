@@ -41,7 +41,8 @@ fn what_two_bricks_tell_is_taken_once() {
         assert_eq!(round.take(told), Some(()));
     }
     assert_eq!((round.count, round.changes.len()), (3, 3));
-    assert_eq!(round.places, [place(0, 1, 9), place(1, 1, 3)]);
+    let places = round.places.values().copied();
+    assert!(places.eq([place(0, 1, 9), place(1, 1, 3)]));
     let garbage = Piece {
         position: b"garbage".to_vec(),
         ..Piece::default()

@@ -205,8 +205,7 @@ where
     /// The places of a position that are the partition's, each as far as it is; `None`: the position says nothing of some of the keys.
     pub(crate) fn narrowed(&self, position: &Position) -> Option<Vec<Place>> {
         let prefix = self.ring.prefix;
-        let places = position.places.iter();
-        let own = places.filter(|it| it.prefix.overlaps(prefix));
+        let own = position.within(prefix).iter();
         let own = own.map(|it| Place {
             prefix: deeper(it.prefix, prefix),
             ..*it

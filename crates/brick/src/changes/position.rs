@@ -12,10 +12,15 @@
 //! - Places do not overlap, and are in the order of their keys.
 //! - What a client gives is believed in nothing before it was read as a whole.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brickyard_routing::{Prefix, RoutingHash};
 use brickyard_types::{Op, TableId, View, limits::PARTITION_DEPTH_MAX};
 
 const VERSION: u8 = 1;
+
+/// Longest text that is looked at: room for some 200,000 places. Each brick reads it in each round.
+const TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// How far the keys of a range have been followed: up to that record, which the view and the op name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +62,16 @@ impl Position {
         }
         let sum = crc32fast::hash(&bytes);
         bytes.extend_from_slice(&sum.to_le_bytes());
-        base64(&bytes)
+        URL_SAFE_NO_PAD.encode(&bytes)
     }
 
     /// Reads [`Self::text`].
     pub(crate) fn parse(text: &[u8]) -> Result<Self, PositionError> {
-        let bytes = from_base64(text).ok_or(PositionError::Garbage)?;
+        let bytes = match text.len() {
+            0..=TEXT_BYTES_MAX => URL_SAFE_NO_PAD.decode(text),
+            _ => return Err(PositionError::Garbage),
+        };
+        let bytes = bytes.map_err(|_| PositionError::Garbage)?;
         let (body, sum) = bytes
             .split_last_chunk::<4>()
             .ok_or(PositionError::Garbage)?;
@@ -82,11 +91,23 @@ impl Position {
             .is_sorted_by(|a, b| a.prefix.last() < b.prefix.first())
     }
 
+    /// Its places that are about keys of a range, wholly or in part.
+    pub(crate) fn within(&self, prefix: Prefix) -> &[Place] {
+        overlapping(&self.places, prefix)
+    }
+
     /// Places of several bricks as one position.
     pub(crate) fn of(table: TableId, mut places: Vec<Place>) -> Self {
         places.sort_unstable_by_key(|it| it.prefix);
         Self { table, places }
     }
+}
+
+/// Of places that do not overlap, and are in the order of their keys, those that are about keys of a range.
+pub(super) fn overlapping(places: &[Place], prefix: Prefix) -> &[Place] {
+    let first = places.partition_point(|it| it.prefix.last() < prefix.first());
+    let end = places.partition_point(|it| it.prefix.first() <= prefix.last());
+    &places[first..end.max(first)]
 }
 
 /// What stands behind the version.
@@ -154,55 +175,6 @@ impl Left<'_> {
         }
         None
     }
-}
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-fn base64(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 4 / 3 + 3);
-    for three in bytes.chunks(3) {
-        let mut word = [0; 4];
-        word[1..=three.len()].copy_from_slice(three);
-        let word = u32::from_be_bytes(word);
-        for at in 0..=three.len() {
-            let digit = (word >> (18 - 6 * at)) & 63;
-            text.push(char::from(DIGITS[digit as usize]));
-        }
-    }
-    text
-}
-
-fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
-    for four in text.chunks(4) {
-        if four.len() == 1 {
-            return None;
-        }
-        let mut word = 0_u32;
-        for (at, digit) in four.iter().enumerate() {
-            word |= value_of(*digit)? << (18 - 6 * at);
-        }
-        let [_, three @ ..] = word.to_be_bytes();
-        let (whole, rest) = three.split_at(four.len() - 1);
-        // There is one way to write it.
-        if rest.iter().any(|byte| *byte != 0) {
-            return None;
-        }
-        bytes.extend_from_slice(whole);
-    }
-    Some(bytes)
-}
-
-fn value_of(digit: u8) -> Option<u32> {
-    let value = match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'-' => 62,
-        b'_' => 63,
-        _ => return None,
-    };
-    Some(value.into())
 }
 
 #[cfg(test)]

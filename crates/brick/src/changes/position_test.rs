@@ -63,7 +63,7 @@ fn no_bytes_make_it_panic() {
         body.extend_from_slice(&bytes);
         let sum = crc32fast::hash(&body);
         body.extend_from_slice(&sum.to_le_bytes());
-        let _ = Position::parse(base64(&body).as_bytes());
+        let _ = Position::parse(URL_SAFE_NO_PAD.encode(&body).as_bytes());
     }
 }
 
@@ -91,6 +91,30 @@ fn a_position_of_a_later_version_is_told_from_garbage() {
     let mut body = vec![VERSION + 1, 2, 3];
     let sum = crc32fast::hash(&body);
     body.extend_from_slice(&sum.to_le_bytes());
-    let parsed = Position::parse(base64(&body).as_bytes());
+    let parsed = Position::parse(URL_SAFE_NO_PAD.encode(&body).as_bytes());
     assert_eq!(parsed, Err(PositionError::Version));
+}
+
+#[test]
+fn one_that_is_too_long_is_not_looked_at() {
+    let text = vec![b'A'; TEXT_BYTES_MAX + 1];
+    assert_eq!(Position::parse(&text), Err(PositionError::Garbage));
+}
+
+#[test]
+fn places_within_a_range_are_those_that_overlap_it() {
+    let mut random = Random::new(3);
+    for _ in 0..200 {
+        let mut places: Vec<Place> = Vec::new();
+        for bits in 0..16 {
+            if random.next() % 3 > 0 {
+                places.push(place(bits, 4, bits));
+            }
+        }
+        let position = position(1, places.clone());
+        let depth = (random.next() % 7) as u8;
+        let range = place(random.next() % (1 << depth), depth, 0).prefix;
+        places.retain(|it| it.prefix.overlaps(range));
+        assert_eq!(position.within(range), places, "{range}");
+    }
 }

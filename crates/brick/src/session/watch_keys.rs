@@ -370,7 +370,7 @@ impl Brick {
         self.core.tables.followed.waiters.forget_old(now);
         let stats = &self.core.stats().feeds;
         stats.waiting.set(self.feeds.waiting() as u64);
-        let tables = self.core.tables.iter();
+        let tables = self.core.tables.iter().filter(|it| it.keeps_changes());
         let bytes: usize = tables.map(TableState::changes_memory).sum();
         stats.history_bytes.set(bytes as u64);
     }

@@ -2,8 +2,9 @@ use crate::accepted::Port;
 use crate::cluster_harness::tables::{fill, merge, replicated, split};
 use crate::cluster_harness::{Client as Far, Cluster};
 use crate::harness::{Client, Node, with};
+use crate::tables::TableState;
 use crate::users::User;
-use brickyard_types::{Durability, TableAttributes};
+use brickyard_types::{Durability, Op, TableAttributes};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -631,6 +632,30 @@ fn nothing_is_told_that_has_not_committed() {
     assert_eq!(cluster.receive(writer), "+OK");
     let (_, told) = read(&cluster.call(client, &command));
     assert_eq!(told, [format!("set {key} 1 -1")]);
+}
+
+/// As a replica that is copied what it has missed, and hears of commits again.
+#[test]
+fn a_history_begins_anew_where_an_op_does_not_follow() {
+    let (mut node, client) = node(1, with(Durability::Log));
+    for number in 0..5 {
+        node.call(client, &format!("SET k {number}"));
+    }
+    let tables = &mut node.bricks[0].core.tables;
+    let table = tables.index_named("default").unwrap();
+    let state = tables.get_mut(table).unwrap();
+    let leaf = state.map.locate(b"k").leaf as usize;
+    let covered = |state: &TableState| {
+        let held = state.partitions[leaf].as_ref().unwrap();
+        let ring = held.changes.as_ref().unwrap();
+        (ring.after.0, ring.upto.0, ring.memory())
+    };
+    let (after, upto, _) = covered(state);
+    assert_eq!(upto - after, 5);
+    state.note_ops(leaf, (Op(upto + 1), Op(upto + 1)), |_| None);
+    assert_eq!(covered(state).1, upto + 1, "it follows");
+    state.note_ops(leaf, (Op(upto + 4), Op(upto + 5)), |_| None);
+    assert_eq!(covered(state), (upto + 3, upto + 5, 0));
 }
 
 #[test]
