@@ -107,7 +107,7 @@ fn places_within_a_range_are_those_that_overlap_it() {
     for _ in 0..200 {
         let mut places: Vec<Place> = Vec::new();
         for bits in 0..16 {
-            if random.next() % 3 > 0 {
+            if !random.next().is_multiple_of(3) {
                 places.push(place(bits, 4, bits));
             }
         }
