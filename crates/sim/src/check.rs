@@ -11,6 +11,7 @@ mod bounds;
 mod commits;
 mod contents;
 mod expiry;
+mod followed;
 mod holders;
 mod leads;
 mod leases;
@@ -185,8 +186,15 @@ impl World {
                 let checkers = &self.cluster.checkers;
                 let changed_at = checkers.changed_at.max(checkers.behind_at);
                 let quiet_since = done_at.max(changed_at).max(self.operator.affirms_at);
-                if self.now() >= quiet_since + QUIET && has_settled {
-                    return self.check_end();
+                let settled_at = quiet_since + QUIET;
+                if now >= settled_at && has_settled {
+                    if self.clients.have_followed_until(settled_at) {
+                        return self.check_end();
+                    }
+                    if now > settled_at + WHOLE_WITHIN {
+                        let what = "who follows a table is not told that there is nothing more";
+                        return self.object(what.to_owned());
+                    }
                 }
             }
             if self.cluster.checkers.done_at.is_none()
@@ -222,6 +230,7 @@ impl World {
         placed::check_end(&mut self.cluster);
         bounds::check_end(&mut self.cluster);
         expiry::check(self);
+        followed::check(self);
         scans::check(self);
         stalls::check(self);
         watches::check(self);

@@ -8,11 +8,12 @@
 //!
 //! ```text
 //!  request ─▶ bytes   answer ◀─ replies   library: attempts of one call   scan: whole tables, step by step
-//!  keeper: reads from leases   export: whole partitions at one moment   watch: transactions that a change of a key forbids   state: what they know
+//!  keeper: reads from leases   follower: what changes of a table   export: whole partitions at one moment   watch: transactions that a change of a key forbids   state: what they know
 //! ```
 
 mod answer;
 mod export;
+mod follower;
 mod keeper;
 mod library;
 mod outcome;
@@ -30,6 +31,7 @@ use crate::reply::{Reply, read_reply};
 use crate::what::What;
 use crate::world::World;
 use answer::answer;
+use follower::ask_to_follow;
 use keeper::answer_recall;
 use library::{go_on_calling, lose_call};
 use request::ask;
@@ -52,7 +54,13 @@ impl World {
         check_wait(self, at);
         go_on_calling(self, at);
         let client = &self.clients.all[at];
-        let has_work = client.left > 0 || client.sweep.is_some();
+        let follows = client.pursuits.follower.is_some();
+        let is_following = client
+            .pursuits
+            .follower
+            .as_ref()
+            .is_some_and(|it| !it.rests);
+        let has_work = is_following || client.left > 0 || client.sweep.is_some();
         let is_calling = client.library.as_ref().is_some_and(Library::is_busy);
         if client.connection.is_none() {
             if has_work || is_calling {
@@ -63,7 +71,10 @@ impl World {
             && client.asked.len() < client.depth()
             && self.is_ready(at)
         {
-            ask(self, at);
+            match follows {
+                true => ask_to_follow(self, at),
+                false => ask(self, at),
+            }
         } else if self.cluster.ground.stage.is_calm && !has_work && !client.is_busy() {
             return;
         }
@@ -151,6 +162,10 @@ impl World {
             let text = match attributes.leases.are_granted() {
                 true => format!("{text} LEASES on"),
                 false => text,
+            };
+            let text = match attributes.history {
+                0 => text,
+                bytes => format!("{text} HISTORY {bytes}"),
             };
             let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
             hello.extend(command(&words));

@@ -94,11 +94,18 @@ pub(crate) struct Habits {
     pub(crate) again_one_in: u64,
     /// Who is at a brick's own port, and does not as the library does otherwise, keeps what it reads under leases.
     pub(crate) keeps: bool,
+    /// One client more follows what changes.
+    pub(crate) follows: bool,
     /// The shortest and the longest time for which a value lives, in milliseconds.
     pub(crate) lives_ms: [u64; 2],
 }
 
 impl Habits {
+    /// Whether tables are emptied.
+    pub(crate) fn clears(&self) -> bool {
+        self.forms.iter().any(|(form, _)| *form == Form::Clear)
+    }
+
     /// A bit of everything.
     pub(crate) const USUAL: Self = Self {
         keys: 4,
@@ -129,6 +136,7 @@ impl Habits {
         libraries_one_in: 3,
         again_one_in: 8,
         keeps: false,
+        follows: false,
         lives_ms: [100, 2_100],
     };
 }

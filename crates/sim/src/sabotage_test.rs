@@ -26,6 +26,7 @@ const CHECKERS: &[(&str, &Scenario)] = &[
     ("sim-leads", &scenario::LEADS),
     ("sim-apart", &scenario::APART),
     ("sim-leases", &scenario::LEASED),
+    ("sim-followed", &scenario::FOLLOWED),
 ];
 
 /// docs/sabotage.md has the outcome.

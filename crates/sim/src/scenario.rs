@@ -31,6 +31,8 @@ pub(crate) struct ClusterOf {
     pub(crate) inline_one_in: &'static [u64],
     /// What is read may be kept.
     pub(crate) leases: Leases,
+    /// Bytes of changes that partitions keep for who follows them.
+    pub(crate) history: u64,
 }
 
 /// How long things take, and when nodes come.
@@ -88,6 +90,7 @@ pub(crate) const USUAL: Scenario = Scenario {
         output_soft: &[1 << 20, 1 << 20, 1 << 10, 64],
         inline_one_in: &[1, 1, 2, 10, NEVER],
         leases: Leases::Never,
+        history: 0,
     },
     times: TimesOf {
         lease_ms: 1_500,
@@ -588,8 +591,59 @@ pub(crate) const LEASED: Scenario = Scenario {
     ..DENSE
 };
 
+/// Somebody follows what changes, while who may tell of it changes in every way (rules `only committed changes are told` and
+/// `a change is told once, in order, or compacted`).
+pub(crate) const FOLLOWED: Scenario = Scenario {
+    name: "followed",
+    cluster: ClusterOf {
+        bricks: &[1, 1, 2],
+        partitions: &[1, 2],
+        history: 64 << 10,
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("another primary", 16),
+        ("a member less", 8),
+        ("kill", 4),
+        ("kill at an effect", 3),
+        ("kill of all", 1),
+        ("power cut", 2),
+        ("pause", 3),
+        ("isolation", 2),
+        ("cut one way", 3),
+        ("slow link", 3),
+        ("broken connections", 4),
+        ("hermit", 2),
+        ("slow disk", 2),
+        ("slow control", 4),
+        ("split", 12),
+        ("merge", 12),
+        ("offline", 1),
+        ("drift", 1),
+    ],
+    habits: Habits {
+        forms: &[
+            (Form::One, 40),
+            (Form::Burst, 12),
+            (Form::WriteMany, 8),
+            (Form::Pair, 8),
+            (Form::BriefPair, 4),
+            (Form::ApartPair, 10),
+            (Form::Watch, 4),
+            (Form::Clear, 1),
+        ],
+        deletes: 2,
+        readers_one_in: 8,
+        libraries_one_in: 2,
+        again_one_in: 3,
+        follows: true,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
 /// All of them.
-pub static SCENARIOS: [&Scenario; 17] = [
+pub static SCENARIOS: [&Scenario; 18] = [
     &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
-    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED,
+    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED, &FOLLOWED,
 ];

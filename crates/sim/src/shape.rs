@@ -160,6 +160,7 @@ fn table(
             durability,
             replicas: random.one_of(scenario.cluster.replicas),
             leases: scenario.cluster.leases,
+            history: scenario.cluster.history,
             ..TableAttributes::default()
         },
         partitions: (bricks * random.one_of(scenario.cluster.partitions)).next_power_of_two(),

@@ -29,7 +29,7 @@ use crate::record::{Expiry, Header, NewRecord, State};
 use crate::records::Records;
 use crate::segments::Replaced;
 use crate::snapshot::Snapshots;
-use brickyard_types::{Op, Position, SegmentId};
+use brickyard_types::{Op, Position, SegmentId, ValueType};
 
 /// An insertion splits one bucket at most, into one that may need a page.
 const PAGES_PER_INSERT: u32 = 2;
@@ -309,7 +309,8 @@ impl Contents {
         Ok(self.records.size(self.records.header(reference)))
     }
 
-    /// Drops the value of a hot record that is in the log; whether the value is in the log alone now.
+    /// Drops the value of a hot record that is in the log; whether the value is in the log alone now. An intent stays: it is there for a moment, and whoever
+    /// ends it has to know what it says.
     ///
     /// # Errors
     /// [`Full`]; it stays hot.
@@ -319,7 +320,11 @@ impl Contents {
             State::Tombstone => return Ok(false),
             State::Hot => {}
         }
-        if !self.records.have_offsets() || self.records.segment(it.header) == SegmentId(0) {
+        let is_intent = it.header.value_type() == ValueType::Intent;
+        if is_intent
+            || !self.records.have_offsets()
+            || self.records.segment(it.header) == SegmentId(0)
+        {
             return Ok(false);
         }
         let reference = self.records.cool(it.reference, it.header)?;

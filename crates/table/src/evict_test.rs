@@ -107,6 +107,37 @@ fn disk_drops_values_and_keeps_keys() {
 }
 
 #[test]
+fn an_intent_keeps_its_value_in_memory() {
+    let (mut table, partition) = table(Medium::Disk);
+    let key = 7_u64.to_be_bytes();
+    let hash = table.hash(&key);
+    let put = Put {
+        value: ValueRef::Hot(&[7; 500]),
+        expires_at: None,
+        op: Op(KEYS + 1),
+        position: Position {
+            segment: SegmentId(2),
+            offset: 0,
+        },
+        value_type: ValueType::Intent,
+    };
+    table.put(partition, hash, &key, &put).unwrap();
+    for _ in 0..4 {
+        table.evict_step(2 * KEYS as usize, |_| panic!("keys of a disk table stay"));
+    }
+    let cold = (0..KEYS).filter(|number| {
+        let key = number.to_be_bytes();
+        let found = table.peek(partition, table.hash(&key), &key).unwrap();
+        matches!(found.value, ValueRef::Cold { .. })
+    });
+    assert_eq!(cold.count() as u64, KEYS - 1);
+    assert!(
+        read(&mut table, partition, 7),
+        "whoever ends it looks at what it says"
+    );
+}
+
+#[test]
 fn value_that_is_in_no_log_stays() {
     let mut table = TableData::new(TableConfig {
         seed: 4,

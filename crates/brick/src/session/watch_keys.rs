@@ -438,7 +438,6 @@ fn shared(core: &mut Core, table: usize, args: Args<'_>) -> Result<Share, ErrorR
     let Core {
         tables,
         replicas,
-        unix,
         now,
         ..
     } = core;
@@ -501,12 +500,11 @@ fn shared(core: &mut Core, table: usize, args: Args<'_>) -> Result<Share, ErrorR
         };
         let mut piece = Piece::default();
         let (count, changes) = (&mut piece.count, &mut piece.changes);
-        let unix = *unix;
         let mut failed = None;
         let followed = follow(&source, &wanted_places, &mut budget, &mut |told| {
             *count += 1;
             let mut reply = Reply::new(changes, Protocol::Resp2);
-            if let Err(error) = write(&told, asked.watched, unix, &mut reply) {
+            if let Err(error) = write(&told, asked.watched, &mut reply) {
                 failed = Some(error);
             }
         });
@@ -556,12 +554,7 @@ fn ring_begin(
 }
 
 /// A change as clients get it.
-fn write(
-    told: &Told<'_>,
-    watched: Watched<'_>,
-    now: UnixMillis,
-    reply: &mut Reply<'_>,
-) -> Result<(), ErrorReply> {
+fn write(told: &Told<'_>, watched: Watched<'_>, reply: &mut Reply<'_>) -> Result<(), ErrorReply> {
     let Told { change, scope } = told;
     match (change.kind, watched) {
         (Kind::Put, _) => {
@@ -581,7 +574,8 @@ fn write(
                     op: change.op,
                     value_type: change.value_type,
                 };
-                reply.bulk(&payload_of(&entry, now)?);
+                // As it was written: fields whose time is over by now, too. There may be no others.
+                reply.bulk(&payload_of(&entry, UnixMillis(0))?);
             }
             reply.integer(change.expires_at.map_or(-1, |at| at.0 as i64));
         }

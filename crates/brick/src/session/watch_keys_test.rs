@@ -157,6 +157,23 @@ fn hashes_expiries_and_removals_are_told_so_that_they_can_be_made_elsewhere() {
     assert_eq!(changes(&mut node, client, "ALL", &mut at), ["del h"]);
 }
 
+#[test]
+fn a_field_is_told_as_it_was_written_whenever_that_is() {
+    let (mut node, client) = node(1, TableAttributes::default());
+    let at = position(&mut node, client, "ALL");
+    node.call(client, "HSETEX h PX 100 FIELDS 1 f v");
+    let told = |answer: &str| {
+        let (_, change) = answer.split_once("restore $1 h ").unwrap();
+        change.trim_end().to_owned()
+    };
+    let follow = format!("WATCHKEYS ALL FROM {at}");
+    let in_time = told(&node.call(client, &follow));
+    node.advance(Duration::from_millis(200));
+    // Without its only field there would be a hash of nothing, which RESTORE refuses.
+    let late = told(&node.call(client, &follow));
+    assert!(late.starts_with(&in_time), "{in_time}\n{late}");
+}
+
 /// Takes the position of an answer whose values are no text.
 fn changes_ignoring_bytes(node: &mut Node, client: Client, at: &mut String) {
     let answer = node.call(client, &format!("WATCHKEYS ALL FROM {at}"));

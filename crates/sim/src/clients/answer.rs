@@ -1,6 +1,7 @@
 //! What clients are told, and what it says of what they asked for.
 
 use super::export::answer_export;
+use super::follower::answer_changes;
 use super::keeper::{answer_kept, follow};
 use super::library::{answer_again, answer_call, answer_clock};
 use super::outcome::answer_one;
@@ -34,6 +35,7 @@ pub(super) fn answer(world: &mut World, at: usize, asked: &Asked, reply: &Reply)
             answer_kept(world, at, (*operation, *asked), reply);
         }
         Expected::Returned => {}
+        Expected::Changes { waits } => answer_changes(world, at, (asked.since, *waits), reply),
         Expected::Call => return answer_call(world, at, reply),
         Expected::Again(before) => answer_again(world, at, before, reply),
     }

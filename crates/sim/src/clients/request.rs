@@ -8,7 +8,7 @@ use super::keeper::{forget, read_kept};
 use super::library::{ask_again, call};
 use super::scan::ask_scan;
 use super::send::{note, send_command};
-use super::state::{Call, Expected, key};
+use super::state::{Call, Expected, FIELD, is_in_hash, key};
 use super::watch::{ask_to_watch, go_on_watching};
 use crate::clock::{MILLISECOND, SKEW_MS};
 use crate::habits::{Form, KINDS, Kind};
@@ -224,7 +224,9 @@ fn ask_pair(world: &mut World, at: usize, kinds: [Kind; 2]) -> bool {
         let keys = kinds.map(|kind| key(&table, kind, number));
         let is_brief = kinds[0] == Kind::BriefLeft;
         let lives = is_brief.then_some(lives);
-        return ask_by_script(world, at, keys, (!are_reads).then_some((value, lives)));
+        let seen_together = !is_apart || !habits.clears();
+        let written = (!are_reads).then_some((value, lives));
+        return ask_by_script(world, at, (keys, seen_together), written);
     }
     send_command(world, at, &[b"MULTI"], Expected::Step);
     let mut operations = Vec::new();
@@ -245,7 +247,8 @@ fn ask_pair(world: &mut World, at: usize, kinds: [Kind; 2]) -> bool {
     }
     let expected = Expected::Several {
         operations,
-        is_pair: true,
+        // Of several slots a flush may have emptied one.
+        is_pair: !is_apart || !habits.clears(),
     };
     send_command(world, at, &[b"EXEC"], expected);
     true
@@ -264,7 +267,7 @@ const WRITE_BRIEF_PAIR: &[u8] = b"return {redis.call('set', KEYS[1], ARGV[1], 'P
 fn ask_by_script(
     world: &mut World,
     at: usize,
-    keys: [Bytes; 2],
+    (keys, seen_together): ([Bytes; 2], bool),
     written: Option<(Bytes, Option<u64>)>,
 ) -> bool {
     let lives = written.as_ref().and_then(|(_, lives)| *lives);
@@ -291,7 +294,7 @@ fn ask_by_script(
     };
     let expected = Expected::Several {
         operations,
-        is_pair: true,
+        is_pair: seen_together,
     };
     send_command(world, at, &words, expected);
     true
@@ -322,14 +325,6 @@ fn read_keys(world: &mut World, at: usize, keys: [Bytes; 2], is_pair: bool) -> b
     };
     send_command(world, at, &words, expected);
     true
-}
-
-/// The field that counts of a key that is a hash.
-const FIELD: &[u8] = b"f";
-
-/// Whether a key's value is a field's: every second one's of those that are asked for one at a time.
-pub(super) const fn is_in_hash(kind: Kind, number: u64) -> bool {
-    number % 2 == 1 && matches!(kind, Kind::Number | Kind::Passing)
 }
 
 fn words(words: &[&[u8]]) -> Vec<Bytes> {

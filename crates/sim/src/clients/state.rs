@@ -53,6 +53,8 @@ pub(crate) enum Expected {
     Kept(usize, cache::Asked),
     /// To what gives leases back.
     Returned,
+    /// To a look at what has changed.
+    Changes { waits: bool },
 }
 
 /// A request whose answer has not come.
@@ -124,7 +126,11 @@ impl Client {
 
     /// How many requests it has under way at most.
     pub(crate) fn depth(&self) -> usize {
-        if self.is_library() { 1 } else { 2 }
+        if self.is_library() || self.pursuits.follower.is_some() {
+            1
+        } else {
+            2
+        }
     }
 }
 
@@ -154,30 +160,36 @@ impl Clients {
         let last = plan.faults.iter().map(|it| it.at).max().unwrap_or(0);
         let length = last + 3 * SECOND;
         let habits = plan.scenario.habits;
-        let all = (0..plan.clients).map(|at| {
+        let followers = u32::from(habits.follows);
+        let all = (0..plan.clients + followers).map(|at| {
+            let follows = at >= plan.clients;
             let mut random = Random::of(seed, 1_000 + u64::from(at));
             let port = if random.one_in(habits.bricks_one_in) {
                 Port::Brick
             } else {
                 Port::Node
             };
-            let is_library = random.one_in(habits.libraries_one_in);
+            let is_library = random.one_in(habits.libraries_one_in) && !follows;
             Client {
                 table: at as usize % shape.tables.len(),
                 is_reader: port == Port::Brick
                     && !is_library
+                    && !follows
                     && random.one_in(habits.readers_one_in),
                 port,
                 place: Spot::default(),
                 connection: None,
                 asked: VecDeque::new(),
                 received: Received::default(),
-                left: plan.operations,
+                left: if follows { 0 } else { plan.operations },
                 random,
                 is_in_table: false,
                 sweep: None,
                 library: is_library.then(|| Library::new(u64::from(at) + 1)),
-                pursuits: Pursuits::default(),
+                pursuits: Pursuits {
+                    follower: follows.then(Follower::default),
+                    ..Pursuits::default()
+                },
                 // No dice: what other scenarios draw stays what it was.
                 keeper: (habits.keeps && port == Port::Brick && !is_library).then(Keeper::new),
                 is_due: true,
@@ -207,7 +219,10 @@ impl Clients {
     pub(crate) fn waits(&self, at: usize) -> Option<(usize, ConnectionId, Nanos)> {
         let client = &self.all[at];
         let (connection, asked) = (client.connection?, client.asked.front()?);
-        let is_plain = !matches!(asked.expected, Expected::Greeting | Expected::Export(_));
+        let is_plain = !matches!(
+            asked.expected,
+            Expected::Greeting | Expected::Export(_) | Expected::Changes { .. }
+        );
         // What comes behind something else waits for that, too.
         is_plain.then_some((
             client.place.node,
@@ -218,9 +233,21 @@ impl Clients {
 
     /// Whether nobody asks for anything any more, nor waits.
     pub(crate) fn are_done(&self) -> bool {
-        self.all
-            .iter()
-            .all(|it| it.left == 0 && !it.is_busy() && it.sweep.is_none())
+        let mut others = self.all.iter().filter(|it| it.pursuits.follower.is_none());
+        others.all(|it| it.left == 0 && !it.is_busy() && it.sweep.is_none())
+    }
+
+    /// Whether whoever follows knows of all that had changed by then, and asks for no more.
+    pub(crate) fn have_followed_until(&mut self, then: Nanos) -> bool {
+        let followers = self.all.iter_mut().filter_map(|it| {
+            let is_busy = !it.asked.is_empty();
+            Some((it.pursuits.follower.as_mut()?, is_busy))
+        });
+        let late = followers.filter_map(|(it, is_busy)| {
+            it.rests |= it.is_level_since(then);
+            (!it.rests || is_busy).then_some(())
+        });
+        late.count() == 0
     }
 
     /// Whether clients know that all tables are there.
@@ -230,7 +257,11 @@ impl Clients {
 
     /// Everybody reads everything, each at another node.
     pub(crate) fn sweep(&mut self) {
-        for client in &mut self.all {
+        for client in self
+            .all
+            .iter_mut()
+            .filter(|it| it.pursuits.follower.is_none())
+        {
             client.sweep = Some(0);
             client.left = 0;
         }
@@ -284,13 +315,23 @@ pub(crate) fn key(table: &str, kind: Kind, number: u64) -> Bytes {
     text.into_bytes().into()
 }
 
+/// The field that counts of a key that is a hash.
+pub(crate) const FIELD: &[u8] = b"f";
+
+/// Whether a key's value is a field's: every second one's of those that are asked for one at a time.
+pub(crate) const fn is_in_hash(kind: Kind, number: u64) -> bool {
+    number % 2 == 1 && matches!(kind, Kind::Number | Kind::Passing)
+}
+
 /// What takes a client several requests.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Pursuits {
     /// The scan that it is about.
     pub(crate) scan: Option<Scan>,
     /// A key that it watches.
     pub(crate) watch: Option<Watch>,
+    /// It does nothing but follow what changes.
+    pub(crate) follower: Option<Follower>,
 }
 
 /// A scan: under way, or whole.
@@ -449,5 +490,39 @@ impl Keeper {
 
     pub(crate) fn take_redirect(&mut self) -> Option<(usize, usize, Port)> {
         self.redirect.take()
+    }
+}
+
+/// What a client knows that follows its table.
+#[derive(Debug, Default)]
+pub(crate) struct Follower {
+    /// Where it goes on; none: it takes a position first.
+    pub(crate) position: Option<Bytes>,
+    pub(crate) stretches: Vec<Stretch>,
+    /// When it asked last of what nobody had to tell it anything.
+    pub(crate) level_at: Option<Nanos>,
+    /// It knows all that it should, and asks for no more.
+    pub(crate) rests: bool,
+}
+
+/// What was told since a position was taken, without a gap.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    /// When the client had the position.
+    pub(crate) since: Nanos,
+    pub(crate) told: Vec<Told>,
+}
+
+/// What a key was told to hold.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) key: Bytes,
+    pub(crate) value: Option<Bytes>,
+}
+
+impl Follower {
+    /// Whether it knows of all that had changed by then.
+    pub(crate) fn is_level_since(&self, then: Nanos) -> bool {
+        self.level_at.is_some_and(|it| it >= then)
     }
 }
