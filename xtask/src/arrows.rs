@@ -88,7 +88,7 @@ const ROOMS: &[Room] = &[
         Uses::Only(&["types", "wire", "routing", "tcp", "tls"]),
     ),
     // `clients/python`: the library as Python has it.
-    outer("python", Uses::Only(&["client"])),
+    outer("python", Uses::Only(&["client", "rdb"])),
     outer("sim", Uses::AllBefore),
     outer("fuzz", Uses::AllBefore),
     outer(

@@ -28,6 +28,7 @@ struct Wishes {
     deadline: f64,
     connect_timeout: f64,
     reads_from_replicas: bool,
+    cache_bytes: usize,
     near: Vec<String>,
     connections_per_brick: usize,
     in_flight_max: usize,
@@ -116,6 +117,9 @@ impl Wishes {
         }
         let lard = Lard::default();
         let reads = match (self.reads_from_replicas, self.near) {
+            (false, _) if self.cache_bytes > 0 => ReadPolicy::Kept {
+                bytes: self.cache_bytes,
+            },
             (false, _) => ReadPolicy::Primary,
             (true, near) if near.is_empty() => ReadPolicy::Replicas(lard),
             (true, hosts) => ReadPolicy::Nearest { hosts, lard },

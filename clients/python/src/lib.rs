@@ -20,6 +20,7 @@ mod mailbox;
 mod reply;
 mod scan;
 mod table;
+mod watch;
 mod word;
 
 use pyo3::prelude::*;
@@ -30,6 +31,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<client::Client>()?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
+    module.add_class::<watch::Watch>()?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<mailbox::Mailbox>()?;
     module.add_function(wrap_pyfunction!(forks::after_fork, module)?)?;

@@ -6,7 +6,7 @@
 
 use crate::{
     batch::Batch, engine::Open, failure, forks::Own, mailbox::Mailbox, reply, scan::Scan,
-    word::Word,
+    watch::Watch, word::Word,
 };
 use brickyard_client::{Error, Pending, Table as Inner, Value};
 use pyo3::{
@@ -139,6 +139,32 @@ impl Table {
         }
         Ok(Scan::new(Open {
             inner: scan.into(),
+            engine: Arc::clone(&open.engine),
+        }))
+    }
+
+    /// What changes of the keys that begin so, of one key, or of all.
+    #[pyo3(signature = (prefix=None, key=None, position=None))]
+    fn watch(
+        &self,
+        py: Python<'_>,
+        prefix: Option<Word>,
+        key: Option<Word>,
+        position: Option<Word>,
+    ) -> PyResult<Watch> {
+        let open = self.open.get(py)?;
+        let mut watch = open.inner.watch();
+        if let Some(prefix) = prefix {
+            watch = watch.prefix(prefix.as_ref());
+        }
+        if let Some(key) = key {
+            watch = watch.key(key.as_ref());
+        }
+        if let Some(position) = position {
+            watch = watch.from(position.as_ref());
+        }
+        Ok(Watch::new(Open {
+            inner: watch.into(),
             engine: Arc::clone(&open.engine),
         }))
     }

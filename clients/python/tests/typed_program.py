@@ -20,6 +20,14 @@ def lengths(items: Iterator[Tuple[str, bytes]]) -> int:
     return sum(len(value) for _, value in items)
 
 
+def follow(client: brickyard.Client) -> Optional[str]:
+    table = client.table("people", values="str")
+    for change in table.watch("a"):
+        if isinstance(change.value, str):
+            return change.value
+    return None
+
+
 def plain(client: brickyard.Client) -> List[int]:
     table = client.table()
     with table.pipeline() as pipeline:

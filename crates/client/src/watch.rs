@@ -146,15 +146,24 @@ impl Watch {
     /// As any read; the next call goes on from the same position. An error with the prefix `COMPACTED` says that some of the changes are not
     /// kept any more: read the table, and begin anew.
     pub async fn next(&mut self) -> Result<Vec<TableChange>, Error> {
-        self.begin().await?;
-        // A connection that is silent for longer counts as dead.
-        let wait = self.router.client.options.silence_limit / 2;
         loop {
-            let changes = self.ask(Some(wait)).await?;
+            let changes = self.next_within(Duration::MAX).await?;
             if !changes.is_empty() {
                 return Ok(changes);
             }
         }
+    }
+
+    /// The next changes, or none if none came in time; it may be earlier that it says so.
+    ///
+    /// # Errors
+    /// As [`Self::next`].
+    pub async fn next_within(&mut self, wait: Duration) -> Result<Vec<TableChange>, Error> {
+        self.begin().await?;
+        // A connection that is silent for longer counts as dead.
+        let longest = self.router.client.options.silence_limit / 2;
+        let wait = wait.clamp(Duration::from_millis(1), longest);
+        self.ask(Some(wait)).await
     }
 
     async fn ask(&mut self, wait: Option<Duration>) -> Result<Vec<TableChange>, Error> {

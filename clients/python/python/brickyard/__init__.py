@@ -6,7 +6,7 @@
 >>> {name: person["age"] for name, person in people.items()}
 
 `Client`, `Table`: the mapping, counters, compare-and-set, `pipeline`, `scan`, `map`, `to_dask`. `Table.aio`: the same for `async` code.
-`Table.hash`: the fields under one key. `Table.lock`: locks with a lease. `brickyard.errors`: what each error promises. `brickyard.codecs`:
+`Table.hash`: the fields under one key. `Table.watch`: what changes. `Table.lock`: locks with a lease. `brickyard.errors`: what each error promises. `brickyard.codecs`:
 values other than bytes.
 """
 
@@ -35,12 +35,15 @@ from .options import Options
 from .parts import Part
 from .pipeline import Later, Pipeline
 from .table import Table
+from .watch import AsyncWatch, Change, Watch
 
 __all__ = [
     "AsyncHash",
     "AsyncLock",
     "AsyncTable",
+    "AsyncWatch",
     "BrickyardError",
+    "Change",
     "Client",
     "ClientClosed",
     "ForkedError",
@@ -63,5 +66,6 @@ __all__ = [
     "Table",
     "UnknownOutcome",
     "Unreachable",
+    "Watch",
     "connect",
 ]

@@ -16,6 +16,7 @@ from .commands import Commands, same
 from .errors import BrickyardError, SomeFailed
 from .hashes import AsyncHash
 from .locks import AsyncLock
+from .watch import AsyncWatch
 
 # A loop's port goes when the loop does.
 _ports: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Port] = weakref.WeakKeyDictionary()
@@ -132,6 +133,13 @@ class AsyncTable(Commands):
     def lock(self, name: Any, *, ttl: float = 10.0, timeout: Optional[float] = None) -> AsyncLock:
         """A lock of that name, with a lease of `ttl` seconds."""
         return AsyncLock(self, name, ttl, timeout)
+
+    def watch(
+        self, prefix: Optional[Union[str, bytes]] = None, *, key: Optional[Any] = None, position: Optional[bytes] = None
+    ) -> AsyncWatch[Any, Any]:
+        """What changes from now on, or from a position on; as `Table.watch`, to be iterated over with `async for`."""
+        watch = self.table.watch(prefix, key=key, position=position)
+        return AsyncWatch(self.table, watch._native, watch.position)
 
     async def _all(self, keys: List[Any], calls: Iterable[Awaitable[Any]]) -> List[Any]:
         from .table import chunks

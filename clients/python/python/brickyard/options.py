@@ -19,6 +19,8 @@ class Options:
     `reads`: `"primary"`; `"replicas"`, all of them, each key at one of them; `"nearest"`, those on the hosts `near` as long as one answers.
     Reads are linearizable either way.
     `near`: hosts as the cluster names them; none: those that this machine goes by.
+    `cache_bytes`: with more than 0, values that `get` and `[]` read are kept in this process, so many bytes for each table, as long as a lease says that
+    nobody has changed them; only of tables with `leases="on"`, whose writes of such keys wait for whoever keeps them.
     `connections_per_brick`: more than 1 helps where single connections are slow, not where bricks are.
     `in_flight_max`: calls that may be sent and not answered; more wait for their turn.
     """
@@ -33,12 +35,15 @@ class Options:
     connect_timeout: float = 1.0
     reads: str = "primary"
     near: Tuple[str, ...] = ()
+    cache_bytes: int = 0
     connections_per_brick: int = 1
     in_flight_max: int = 8192
 
     def __post_init__(self) -> None:
         if self.reads not in ("primary", "replicas", "nearest"):
             raise ValueError(f"reads={self.reads!r}: there are \"primary\", \"replicas\" and \"nearest\"")
+        if self.cache_bytes < 0 or self.cache_bytes and self.reads != "primary":
+            raise ValueError(f"cache_bytes={self.cache_bytes!r} goes with reads=\"primary\", not with {self.reads!r}, and is 0 or more")
         if self.near and self.reads != "nearest":
             raise ValueError(f"near={self.near!r} goes with reads=\"nearest\", not with {self.reads!r}")
         if self.reads == "nearest" and not self.near:
@@ -51,7 +56,7 @@ class Options:
 
     def beside(self) -> Options:
         """The same for a process wherever it runs: it reads the copies on its own machine first."""
-        return dataclasses.replace(self, reads="nearest", near=local_hosts())
+        return dataclasses.replace(self, reads="nearest", near=local_hosts(), cache_bytes=0)
 
 
 def addresses(seeds: Union[str, Tuple[str, ...]]) -> Tuple[str, ...]:

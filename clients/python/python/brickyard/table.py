@@ -16,6 +16,7 @@ from .errors import BrickyardError, InvalidCall, SomeFailed
 from .hashes import Hash
 from .locks import Lock
 from .pipeline import Later, Pipeline
+from .watch import Watch, native as _native_watch
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -229,6 +230,18 @@ class Table(Commands, collections.abc.MutableMapping):  # type: ignore[type-arg]
     def to_dask(self, parts: int = 16) -> Any:
         """The items as a `dask.bag.Bag`, one partition for each part (`pip install brickyard[dask]`). Nothing is read before it is computed."""
         return _parts.bag(self.parts(parts))
+
+    def watch(
+        self, prefix: Optional[Union[str, bytes]] = None, *, key: Optional[Any] = None, position: Optional[bytes] = None
+    ) -> Watch[Any, Any]:
+        """What changes from now on, or from a position on that a watch of the same keys had: of keys that begin with `prefix`, of one key, or of all.
+
+        The table has to keep its changes: `create_table(name, history="1mb")`. See `Watch`.
+        """
+        if prefix is not None and key is not None:
+            raise InvalidCall("watch takes a prefix or a key, not both")
+        native = _native_watch(self, prefix, key, position)
+        return Watch(self, native, native.position())
 
     # Structures.
 
