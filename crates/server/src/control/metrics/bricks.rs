@@ -107,6 +107,42 @@ const BRICK: &[BrickMetric] = &[
         |it| it.distributed.recovered.value(),
     ),
     (
+        "brickyard_brick_tracking_clients",
+        "Clients that keep copies of keys and are told when they change (CLIENT TRACKING).",
+        Gauge,
+        |it| it.tracking.clients.value(),
+    ),
+    (
+        "brickyard_brick_tracked_keys",
+        "Keys that some of them may have copies of.",
+        Gauge,
+        |it| it.tracking.keys.value(),
+    ),
+    (
+        "brickyard_brick_leased_keys",
+        "Keys that some may keep under leases.",
+        Gauge,
+        |it| it.tracking.leased.value(),
+    ),
+    (
+        "brickyard_brick_followers_waiting",
+        "Clients that wait for the next change of a table (WATCHKEYS).",
+        Gauge,
+        |it| it.feeds.waiting.value(),
+    ),
+    (
+        "brickyard_brick_followers_compacted_total",
+        "Times that one was told that changes behind its position are not kept any more.",
+        Counter,
+        |it| it.feeds.compacted.value(),
+    ),
+    (
+        "brickyard_brick_history_bytes",
+        "Memory of the changes that tables keep for them (HISTORY).",
+        Gauge,
+        |it| it.feeds.history_bytes.value(),
+    ),
+    (
         "brickyard_store_appended_batches_total",
         "Batches appended to the log.",
         Counter,
