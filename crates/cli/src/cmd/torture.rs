@@ -18,6 +18,7 @@ Examples:
   brickyard torture --minutes 60 --nodes 5     longer, on more nodes
   brickyard torture --only kill,kill-leader    those alone
   brickyard torture --seed 7 --rounds 9        the same failures in the same order as another time
+  brickyard torture --records 300000           with so much to make good after each failure
   brickyard torture --laps 5 --replicas 3      every failure five times: medians and the worst
   brickyard torture strangers --minutes 60     an hour of people who are not let in, instead
 
@@ -54,6 +55,9 @@ pub(crate) struct Arguments {
     /// Durability of the table
     #[arg(long, value_name = "KIND", default_value = "log")]
     durability: Durability,
+    /// Records that are there beside the few that clients use: what a node that was away has to make good, and what a restart reads
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    records: u32,
     /// These failures alone [default: all that this machine permits]
     #[arg(long, value_name = "FAILURE,...", value_delimiter = ',')]
     only: Vec<Kind>,
@@ -108,6 +112,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         bricks: arguments.bricks,
         replicas: arguments.replicas,
         durability: arguments.durability,
+        records: arguments.records,
         kinds,
         seed,
         patience: Duration::from_secs_f64(arguments.patience),

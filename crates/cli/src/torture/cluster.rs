@@ -9,8 +9,10 @@ use crate::dev::ports::{self, Ports};
 use crate::http::Access;
 use anyhow::{Context as _, bail};
 use brickyard_bench::{Link, Target};
+use brickyard_client::{Client, Options, Pending};
 use brickyard_torture::{Network, SlowDisk};
 use brickyard_wire::Value;
+use indicatif::ProgressBar;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -31,6 +33,10 @@ const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// Longest that a node may take to answer an operation of the audit.
 const AUDIT_LIMIT: Duration = Duration::from_secs(30);
+
+/// A value of those that fill the table, as `brickyard bench` has them; and how many go together.
+const RECORD_BYTES: usize = 150;
+const RECORDS_AT_ONCE: usize = 1_000;
 
 /// See the module; the processes end with the value.
 pub(super) struct Cluster {
@@ -97,7 +103,30 @@ impl Cluster {
         };
         cluster.create_table(plan).await?;
         cluster.wait_until_whole().await?;
+        cluster.fill(plan.records).await?;
         Ok(cluster)
+    }
+
+    /// Writes records that no client of the campaign asks for.
+    async fn fill(&self, records: u32) -> anyhow::Result<()> {
+        if records == 0 {
+            return Ok(());
+        }
+        let client = Client::connect(Options::new(self.seeds())).await?;
+        let table = client.table(TABLE);
+        let value = [b'v'; RECORD_BYTES];
+        let bar = ProgressBar::new(records.into()).with_message("records");
+        for begin in (0..records).step_by(RECORDS_AT_ONCE) {
+            let end = records.min(begin + RECORDS_AT_ONCE as u32);
+            let writes = (begin..end).map(|number| table.set(format!("record:{number:09}"), value));
+            let writes: Vec<Pending<()>> = writes.collect();
+            for write in writes {
+                write.await.context("the table cannot be filled")?;
+            }
+            bar.set_position(end.into());
+        }
+        bar.finish_and_clear();
+        self.wait_until_whole().await
     }
 
     async fn create_table(&self, plan: &Plan) -> anyhow::Result<()> {

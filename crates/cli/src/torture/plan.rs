@@ -37,6 +37,8 @@ pub(crate) struct Plan {
     pub(crate) bricks: u16,
     pub(crate) replicas: u16,
     pub(crate) durability: Durability,
+    /// Records that are there beside those that clients use, of the size that `brickyard bench` has.
+    pub(crate) records: u32,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) seed: u64,
     /// After how long a client gives a silent connection up, and asks somebody else.

@@ -189,7 +189,7 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
     );
     let _ = writeln!(
         out,
-        "<p>Brickyard {}, {} nodes of {} bricks on one machine with {} cores; a table with {} replicas and durability <code>{}</code>; \
+        "<p>Brickyard {}, {} nodes of {} bricks on one machine with {} cores; a table with {} replicas, durability <code>{}</code> and {} records that nobody writes to; \
          eight clients through the client library, each of which gives a connection up that is silent for {} s, reads from any replica; {:.0} s in all.</p>",
         env!("CARGO_PKG_VERSION"),
         plan.nodes,
@@ -197,6 +197,7 @@ pub(super) fn page(plan: &Plan, result: &CampaignResult) -> String {
         std::thread::available_parallelism().map_or(0, usize::from),
         plan.replicas,
         plan.durability.word(),
+        plan.records,
         plan.patience.as_secs_f64(),
         result.took.as_secs_f64()
     );
@@ -279,6 +280,9 @@ fn command(plan: &Plan, result: &CampaignResult) -> String {
         plan.replicas,
         plan.durability.word()
     );
+    if plan.records > 0 {
+        let _ = write!(out, " --records {}", plan.records);
+    }
     if plan.patience != PATIENCE {
         let _ = write!(out, " --patience {}", plan.patience.as_secs_f64());
     }

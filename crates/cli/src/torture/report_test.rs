@@ -10,6 +10,7 @@ fn plan() -> Plan {
         bricks: 1,
         replicas: 2,
         durability: Durability::Log,
+        records: 0,
         kinds: vec![Kind::Kill, Kind::CutTo],
         seed: 9,
         patience: PATIENCE,
