@@ -3,7 +3,7 @@
 use super::liveness::LivenessView;
 use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::{Group, NodeId, Replica};
-use brickyard_types::{Instant, PartitionId};
+use brickyard_types::{Durability, Instant, PartitionId};
 use std::collections::BTreeSet;
 
 /// One partition in a pass over all, with the catalog and the nodes that it is examined by.
@@ -62,6 +62,44 @@ impl Case<'_> {
         self.group.in_sync().filter_map(|former| {
             let node = self.catalog.node(former.member.node)?;
             Some(node.replica(former.member.brick))
+        })
+    }
+
+    /// Whether a replica's node is away, and may come back with what its log has of the partition. As long as the group names it, it
+    /// keeps that, and lacks little when it is back.
+    pub(super) fn may_return(&self, replica: Replica) -> bool {
+        let node = self.catalog.node(replica.member.node);
+        let is_away = node.is_some_and(|node| self.view.may_return(node));
+        let is_logged = self.table.attributes.durability != Durability::Memory;
+        is_logged && is_away && self.catalog.is_current(replica)
+    }
+
+    /// Whether a learner of the group may be one of the next view.
+    pub(super) fn stays_listed(&self, learner: Replica) -> bool {
+        self.view.is_live(learner) || self.may_return(learner)
+    }
+
+    /// Whether a life is over, and its node is back with another one that may hold the partition.
+    pub(super) fn is_back(&self, former: Replica) -> bool {
+        let node = self.catalog.node(former.member.node);
+        let present = node.map(|node| node.replica(former.member.brick));
+        present.is_some_and(|it| it != former && self.view.is_leased(it))
+            && !self.view.is_leaving(former.member.node)
+    }
+
+    /// In-sync members that are gone, in the present lives of their nodes: those that are back already, and those that may come back.
+    pub(super) fn returning(&self) -> impl Iterator<Item = Replica> {
+        let former = self.group.in_sync();
+        let gone: BTreeSet<NodeId> = former
+            .filter(|it| !self.view.is_live(*it))
+            .map(|it| it.member.node)
+            .collect();
+        let is_logged = self.table.attributes.durability != Durability::Memory;
+        self.present_members().filter(move |replica| {
+            let is_back = is_logged
+                && self.view.is_leased(*replica)
+                && !self.view.is_leaving(replica.member.node);
+            gone.contains(&replica.member.node) && (is_back || self.may_return(*replica))
         })
     }
 

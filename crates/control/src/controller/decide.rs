@@ -20,7 +20,8 @@ use super::merges;
 use super::moves::Moves;
 use super::proposals::with_members;
 use brickyard_metadata::{Change, Proposal, Settled};
-use brickyard_routing::Replica;
+use brickyard_routing::{NodeId, Replica};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Controller {
@@ -273,7 +274,14 @@ impl Controller {
         };
         let wanted: Vec<Replica> = left.iter().copied().filter(stays).collect();
         let in_sync = if wanted.is_empty() { left } else { wanted };
-        Some(with_members(case, holdings, &in_sync))
+        let mut proposal = with_members(case, holdings, &in_sync);
+        let named = proposal.in_sync().chain(proposal.learners.clone());
+        let named: BTreeSet<NodeId> = named.map(|it| it.member.node).collect();
+        let returning = case.returning();
+        proposal
+            .learners
+            .extend(returning.filter(|it| !named.contains(&it.member.node)));
+        Some(proposal)
     }
 
     /// What is done about a partition that is not served, since its table is offline or comes back.

@@ -91,14 +91,14 @@ pub(super) fn drop_surplus(
 /// Learners that should stay: they are live, and there is a place for them.
 fn wanted_learners(case: &Case<'_>, placement: &Placement) -> Vec<Replica> {
     let is_good = |replica: &Replica| {
-        case.view.is_live(*replica) && !case.view.is_leaving(replica.member.node)
+        case.stays_listed(*replica) && !case.view.is_leaving(replica.member.node)
     };
     let is_planned = |replica: &Replica| placement.wants(case.partition, replica.member);
     let learners = case.group.learners.iter().copied();
     let mut learners: Vec<Replica> = learners.filter(is_good).collect();
     let missing = case.copies_wanted().saturating_sub(case.copies_staying());
     // One that will take another one's place comes beside those that are missing.
-    learners.sort_by_key(|replica| !is_planned(replica));
+    learners.sort_by_key(|replica| (!case.view.is_live(*replica), !is_planned(replica)));
     let planned = learners.iter().filter(|replica| is_planned(replica));
     let planned = planned.count().min(1);
     learners.truncate(missing.max(planned));
@@ -158,6 +158,14 @@ impl LearnerChoice<'_> {
             self.holdings.learn(group.primary.member, replica);
             learners.push(replica);
         }
+        if staying + learners.len() < wanted {
+            learners.extend(self.away(case, &learners));
+            // It has the place until its present life is given it, or nobody waits for it any more.
+            let is_back = |it: &Replica| case.is_back(*it);
+            if learners.is_empty() && group.learners.iter().any(is_back) {
+                return None;
+            }
+        }
         if learners == group.learners {
             return None;
         }
@@ -167,6 +175,19 @@ impl LearnerChoice<'_> {
             view: group.view,
             learners,
         })
+    }
+
+    /// A brick that should hold the partition and is away with its node: it is named, so that it does not give up what it has of it.
+    fn away(&self, case: &Case<'_>, learners: &[Replica]) -> Option<Replica> {
+        let members = case.group.in_sync().chain(learners.iter().copied());
+        let named: BTreeSet<NodeId> = members.map(|replica| replica.member.node).collect();
+        let target = self.placement.target(case.partition).iter();
+        let planned = target.filter(|member| !named.contains(&member.node));
+        let mut planned = planned.filter_map(|member| {
+            let node = case.catalog.node(member.node)?;
+            Some(node.replica(member.brick))
+        });
+        planned.find(|replica| case.may_return(*replica))
     }
 
     fn choose(&mut self, case: &Case<'_>, learners: &[Replica]) -> Option<Replica> {

@@ -141,7 +141,8 @@ fn node_that_comes_back_learns_what_it_held_at_once() {
     world.nodes[node as usize].is_up = false;
     world.run_until(|world| world.group().view == View(2));
     world.run(ms(2_000));
-    assert_eq!(world.group().learners, [], "its place is kept");
+    // Named in the life that is over, it keeps what its log has.
+    assert_eq!(world.group().learners, [lost]);
     world.nodes[node as usize].summaries = vec![LogSummary {
         is_complete: true,
         ..world.summary((1, 9))
@@ -164,12 +165,14 @@ fn node_that_stays_away_is_replaced() {
     let lost = world.in_sync()[1].member.node.0;
     world.nodes[lost as usize].is_up = false;
     world.run(Duration::from_secs(20));
-    assert_eq!(world.group().learners, []);
+    assert_eq!(world.group().learners, [first(lost)], "its place is kept");
     world.run(Duration::from_secs(15));
     assert_eq!(world.group().learners, [first(spare)]);
-    // And a learner that fails is dropped.
+    // And a learner that fails is waited for as long.
     world.nodes[spare as usize].is_up = false;
     world.run(ms(3_000));
+    assert_eq!(world.group().learners, [first(spare)]);
+    world.run(Duration::from_secs(40));
     assert_eq!(world.group().learners, []);
 }
 
@@ -452,4 +455,22 @@ fn learner_that_the_plan_has_stays_before_others() {
     world.change(both);
     world.run(ms(3_000));
     assert_eq!(world.group().learners, [planned]);
+}
+
+/// Or it would drop what it has when it hears of the view in which it is nobody, and be copied everything.
+#[test]
+fn node_that_is_back_before_its_former_life_is_let_go_is_named_all_the_time() {
+    let mut world = World::new(3, 3, 1);
+    world.run(ms(3_000));
+    let member = world.in_sync()[1].member;
+    let again = world.restart(member.node.0);
+    world.run_until(|world| {
+        let group = world.group();
+        let change = group.change.as_deref();
+        let names = group.members().any(|it| it.member == member)
+            || change.is_some_and(|it| it.learners.contains(&again));
+        assert!(names, "{group:?}");
+        group.learners == [again]
+    });
+    assert_eq!(world.group().view, View(2));
 }

@@ -32,7 +32,7 @@ pub(super) fn with_members(
     let nodes: BTreeSet<_> = ordered.iter().map(|replica| replica.member.node).collect();
     proposal
         .learners
-        .retain(|replica| case.view.is_live(*replica) && !nodes.contains(&replica.member.node));
+        .retain(|replica| case.stays_listed(*replica) && !nodes.contains(&replica.member.node));
     proposal
 }
 
@@ -60,7 +60,7 @@ pub(super) fn hand_over(
     let mut proposal = propose(case, &ordered);
     proposal
         .learners
-        .retain(|replica| case.view.is_live(*replica));
+        .retain(|replica| case.stays_listed(*replica));
     proposal
 }
 

@@ -106,7 +106,11 @@ fn one_log_is_enough_when_nobody_else_is_there_or_reads_for_long() {
     let summary = world.summary((1, 9));
     read(&mut world, b, since, summary);
     assert_eq!(world.group().primary, b);
-    assert_eq!(world.group().learners, [], "nobody else is there");
+    assert_eq!(
+        world.group().learners,
+        [a],
+        "it is not there, and may come back"
+    );
     let mut world = offline(Durability::Log);
     let since = online(&mut world);
     let [a, b] = members(&world);

@@ -231,8 +231,9 @@ fn promotion_asked_for_before_the_learner_was_let_go_is_not_that_of_the_next_lis
     let mut world = world();
     let learner = replica(2, 4);
     let late = promotion(&world, 2, first(0), learner);
-    // Its lease runs out, and it is heard again.
+    // Its lease runs out, it is not waited for any longer, and is heard again.
     world.nodes[2].is_up = false;
+    world.run(Duration::from_secs(30));
     world.run_until(|world| world.group().learners.is_empty());
     world.nodes[2].is_up = true;
     world.run_until(|world| world.group().learners == [learner]);

@@ -1,4 +1,4 @@
-//! What rots on one node's disk is mended from the other nodes.
+//! What one node lacks comes from the others: what rotted on its disk, and what was written while it was away.
 
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::deadline::wait_for;
@@ -74,4 +74,56 @@ fn damage_heals_from_the_other_nodes_and_is_told_of_once() {
         let finished = brickyard(&["status", "--http", &http]);
         finished.status.success().then_some(())
     });
+}
+
+/// A figure of a node, added up over what it is told for.
+fn figure(cluster: &Cluster, at: usize, name: &str) -> Option<f64> {
+    let page = cluster.metrics(at)?;
+    let lines = page
+        .lines()
+        .filter(|it| it.starts_with(&format!("{name}{{")));
+    let values: Option<Vec<f64>> = lines
+        .map(|it| it.split(' ').next_back()?.parse().ok())
+        .collect();
+    values.filter(|it| !it.is_empty()).map(|it| it.iter().sum())
+}
+
+/// However long it was away: longer than a lease, so that its copies were taken out of the groups, or not.
+#[test]
+fn node_that_comes_back_is_copied_what_it_lacks_alone() {
+    const LONG: usize = 2_000;
+    let mut cluster = Cluster::start(&[0, 1, 2], 1, &["--default-replicas", "3"]);
+    cluster.create_table("t", &["PARTITIONS", "16", "REPLICAS", "3"]);
+    cluster.wait_until_whole("t", 3);
+    let value = "v".repeat(LONG);
+    let mut client = cluster.table(0, "t").unwrap();
+    for number in 0..4 * KEYS {
+        let key = format!("key:{number}");
+        assert_eq!(client.call(&["SET", &key, &value]).text(), "OK");
+    }
+    for is_long in [false, true] {
+        cluster.kill(2);
+        if is_long {
+            wait_for("the others to go on without it", || {
+                let missing = figure(&cluster, 0, "brickyard_replication_copies_missing")?;
+                (missing > 0.0).then_some(())
+            });
+        }
+        let mut client = cluster.table(0, "t").unwrap();
+        for number in 0..KEYS / 20 {
+            let key = format!("key:{number}");
+            let written = wait_for("a write", || client.try_call(&["SET", &key, &value]).ok());
+            assert_eq!(written.text(), "OK");
+        }
+        cluster.launch(2);
+        cluster.wait_until_whole("t", 3);
+        let bytes = wait_for("its figures", || {
+            figure(&cluster, 2, "brickyard_store_appended_bytes_total")
+        });
+        let all = (4 * KEYS * LONG) as f64;
+        assert!(
+            bytes < all / 4.0,
+            "{bytes} bytes of {all}, away for long: {is_long}"
+        );
+    }
 }
