@@ -1,7 +1,7 @@
 use crate::controller::testing::{World, first, ms, replica};
 use crate::message::{LogSummary, ToNode};
 use brickyard_metadata::Change;
-use brickyard_types::{Durability, Op, View};
+use brickyard_types::{Durability, View};
 use std::time::Duration;
 
 /// All three of a group are gone; each comes back with a log that ends there.
