@@ -145,7 +145,8 @@ impl Report {
         let bricks = bricks(snapshot);
         let catching_up: Vec<CatchingUp> = bricks
             .iter()
-            .filter(|brick| brick.learning > 0)
+            // One whose node is away only has its place kept.
+            .filter(|brick| brick.learning > 0 && !down.contains(&brick.node))
             .map(|brick| CatchingUp {
                 node: brick.node,
                 brick: brick.brick,
@@ -179,7 +180,11 @@ impl Report {
                 merges: newest.merges,
                 extras: newest.extras.clone(),
             },
-            unsettled: newest.unsettled.clone(),
+            unsettled: newest
+                .unsettled
+                .iter()
+                .map(|it| without_absent(it, &down))
+                .collect(),
             nodes,
             bricks,
             tables,
@@ -307,6 +312,17 @@ fn bricks(snapshot: &ClusterSnapshot) -> Vec<BrickReport> {
         reports.collect::<Vec<_>>()
     };
     snapshot.newest.nodes.iter().flat_map(of_node).collect()
+}
+
+/// A partition without learners whose nodes are away: nothing happens there.
+fn without_absent(partition: &Unsettled, down: &BTreeSet<u32>) -> Unsettled {
+    let mut partition = partition.clone();
+    // Of `node/brick@life`.
+    let node = |replica: &str| replica.split('/').next()?.parse().ok();
+    partition
+        .learners
+        .retain(|it| node(it).is_none_or(|it| !down.contains(&it)));
+    partition
 }
 
 fn table_report(table: &Table, snapshot: &ClusterSnapshot, down: &BTreeSet<u32>) -> TableReport {

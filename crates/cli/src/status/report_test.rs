@@ -167,3 +167,32 @@ fn node_without_a_cluster_says_what_it_waits_for() {
     assert!(!report.is_whole);
     assert!(text::render(&report, false).contains("waits for 2 others"));
 }
+
+/// Its place is kept (decision 0083), and that is all that happens there.
+#[test]
+fn who_is_away_catches_up_on_nothing() {
+    let changes = |down: &[u32]| {
+        json!({
+            "/catalog_version": 8,
+            "/membership": { "node": 0, "leader": 0, "down": down },
+            "/tables/0/placement/2/learning": 4,
+            "/unsettled": [{
+                "table": "default", "partition": 3, "state": "under_replicated", "wanted": 2,
+                "primary": "0/0@1", "learners": ["2/0@3"],
+            }],
+        })
+    };
+    let nothing = json!({});
+    for (down, is_told) in [(&[2][..], false), (&[], true)] {
+        let answers = vec![
+            Ok(node_status(0, &changes(down))),
+            Ok(node_status(1, &nothing)),
+            Err("cannot connect".to_owned()),
+        ];
+        let report = Report::new(&snapshot(answers));
+        assert_eq!(!report.moves.catching_up.is_empty(), is_told, "{down:?}");
+        assert_eq!(!report.unsettled[0].learners.is_empty(), is_told);
+        let text = text::render(&report, false);
+        assert_eq!(text.contains("catches up"), is_told, "{text}");
+    }
+}
