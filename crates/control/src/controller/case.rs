@@ -59,10 +59,13 @@ impl Case<'_> {
 
     /// Its in-sync members in their nodes' present lives, where there are such.
     pub(super) fn present_members(&self) -> impl Iterator<Item = Replica> {
-        self.group.in_sync().filter_map(|former| {
-            let node = self.catalog.node(former.member.node)?;
-            Some(node.replica(former.member.brick))
-        })
+        let in_sync = self.group.in_sync();
+        in_sync.filter_map(|former| self.present_life(former))
+    }
+
+    fn present_life(&self, former: Replica) -> Option<Replica> {
+        let node = self.catalog.node(former.member.node)?;
+        Some(node.replica(former.member.brick))
     }
 
     /// Whether a replica's node is away, and may come back with what its log has of the partition. As long as the group names it, it
@@ -70,8 +73,7 @@ impl Case<'_> {
     pub(super) fn may_return(&self, replica: Replica) -> bool {
         let node = self.catalog.node(replica.member.node);
         let is_away = node.is_some_and(|node| self.view.may_return(node));
-        let is_logged = self.table.attributes.durability != Durability::Memory;
-        is_logged && is_away && self.catalog.is_current(replica)
+        is_away && self.is_logged() && self.catalog.is_current(replica)
     }
 
     /// Whether a learner of the group may be one of the next view.
@@ -81,26 +83,25 @@ impl Case<'_> {
 
     /// Whether a life is over, and its node is back with another one that may hold the partition.
     pub(super) fn is_back(&self, former: Replica) -> bool {
-        let node = self.catalog.node(former.member.node);
-        let present = node.map(|node| node.replica(former.member.brick));
-        present.is_some_and(|it| it != former && self.view.is_leased(it))
-            && !self.view.is_leaving(former.member.node)
+        let present = self.present_life(former);
+        present.is_some_and(|it| it != former && self.may_hold(it))
     }
 
     /// In-sync members that are gone, in the present lives of their nodes: those that are back already, and those that may come back.
     pub(super) fn returning(&self) -> impl Iterator<Item = Replica> {
-        let former = self.group.in_sync();
-        let gone: BTreeSet<NodeId> = former
-            .filter(|it| !self.view.is_live(*it))
-            .map(|it| it.member.node)
-            .collect();
-        let is_logged = self.table.attributes.durability != Durability::Memory;
-        self.present_members().filter(move |replica| {
-            let is_back = is_logged
-                && self.view.is_leased(*replica)
-                && !self.view.is_leaving(replica.member.node);
-            gone.contains(&replica.member.node) && (is_back || self.may_return(*replica))
-        })
+        let in_sync = self.group.in_sync();
+        let gone = in_sync.filter(|it| !self.view.is_live(*it));
+        let present = gone.filter_map(|it| self.present_life(it));
+        present.filter(|it| (self.is_logged() && self.may_hold(*it)) || self.may_return(*it))
+    }
+
+    /// Whether a brick is there, and its node is to stay.
+    fn may_hold(&self, replica: Replica) -> bool {
+        self.view.is_leased(replica) && !self.view.is_leaving(replica.member.node)
+    }
+
+    fn is_logged(&self) -> bool {
+        self.table.attributes.durability != Durability::Memory
     }
 
     /// Whether all live members are about to stop, and are fewer than there should be copies. Of a table that has one copy it
