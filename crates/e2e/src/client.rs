@@ -64,10 +64,17 @@ impl Stream {
 }
 
 impl Read for Stream {
+    /// A read that has a time limit is cut short when the machine or the process was halted: it goes on then.
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.read(bytes),
-            Self::Tls(stream) => stream.read(bytes),
+        loop {
+            let read = match self {
+                Self::Plain(stream) => stream.read(bytes),
+                Self::Tls(stream) => stream.read(bytes),
+            };
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
         }
     }
 }
