@@ -69,6 +69,8 @@ pub(crate) struct Workshop {
     pub(crate) functions: Arc<Functions>,
     /// What the present run has for clients that watch, if there are any.
     pub(crate) shown: Option<Vec<u8>>,
+    /// A hash in parts that was read as one value.
+    pub(crate) whole: Vec<u8>,
 }
 
 /// A brick's components, borrowed apart for work that is no request.

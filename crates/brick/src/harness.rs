@@ -23,6 +23,7 @@ use brickyard_metadata::{
     Roles,
 };
 use brickyard_routing::NodeId;
+use brickyard_types::limits::HASH_WHOLE_BYTES_MAX;
 use brickyard_types::record;
 use brickyard_types::{
     BrickId, Durability, Instant, Medium, Position, SegmentId, TableAttributes, UnixMillis,
@@ -130,6 +131,7 @@ pub(crate) fn shared_of(node: NodeId, bricks: u32, users: Vec<User>) -> Arc<Shar
             default_replicas: 1,
             merge_after: Duration::from_secs(60),
             value_bytes_max: 1 << 20,
+            hash_whole_bytes_max: HASH_WHOLE_BYTES_MAX,
         },
         settings: Settings {
             // Instructions count: a script ends at the same place each time.

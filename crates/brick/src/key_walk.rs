@@ -1,7 +1,8 @@
 //! A walk over the tables, some records a tick, by which the largest keys are found, and fields of hashes whose time is over;
 //! and the rates of hot keys decay.
 //!
-//! In:  ticks. Out: what `key_stats` keeps; hashes written anew without what is over of them; intents that somebody should resolve.
+//! In:  ticks. Out: what `key_stats` keeps; hashes written anew without what is over of them; parts of hashes that
+//! are no more; intents that somebody should resolve.
 //!
 //! A field that nobody asks for goes when the walk comes by, so it takes memory for some time longer: a million keys are
 //! passed in less than two minutes. Of hashes whose values are on disk alone fields go when somebody reads them.
@@ -11,11 +12,12 @@
 use crate::core::Core;
 use crate::expire;
 use crate::key_stats::KeyStats;
-use crate::tables::TableState;
+use crate::tables::{Orphaned, TableState, is_orphan};
 use crate::view::View;
 use brickyard_command::Keyspace;
-use brickyard_command::hash::first_expiry;
-use brickyard_table::{KeyHash, ValueRef};
+use brickyard_command::hash::{Head, first_expiry};
+use brickyard_table::{Found, KeyHash, ValueRef};
+use brickyard_types::part::PartName;
 use brickyard_types::{UnixMillis, ValueType};
 use std::time::Duration;
 
@@ -25,6 +27,9 @@ const RECORDS_PER_TICK: usize = 1_024;
 /// Hashes that are written anew between two ticks, of one table; the next round comes by the others.
 const HASHES_PER_TICK: usize = 64;
 
+/// Parts of nothing that are found between two ticks, in one table.
+const ORPHANS_PER_TICK: usize = 256;
+
 /// Keys that the walk has found something about.
 #[derive(Debug, Default)]
 struct Due {
@@ -32,6 +37,8 @@ struct Due {
     hashes: Vec<Vec<u8>>,
     /// They have intents of transactions, which nobody may be resolving.
     locked: Vec<Vec<u8>>,
+    /// Records that are parts of nothing.
+    orphans: Vec<Vec<u8>>,
 }
 
 /// `elapsed` after the last tick. `turn`: the table that was looked at last.
@@ -53,6 +60,11 @@ pub(crate) fn on_tick(core: &mut Core, turn: &mut usize, elapsed: Duration) {
         );
         for key in due.hashes.drain(..) {
             expire_fields(core, *turn, &key);
+        }
+        if let Some(state) = core.table_mut(*turn) {
+            for name in due.orphans.drain(..) {
+                forget_part(state, &name);
+            }
         }
         if let Some(state) = core.tables.get(*turn) {
             let met = &mut core.requests.distributed.met;
@@ -87,7 +99,14 @@ fn walk(state: &mut TableState, records_max: usize, now: UnixMillis, due: &mut D
         let partition = partitions.get(leaf)?.as_ref();
         let partition = partition.filter(|it| it.is_primary())?;
         table.scan(partition.local, from, left, |key, found| {
-            visit(key, key.len() + found.value.len());
+            if let Some(part) = PartName::decode(key) {
+                let has_room = due.orphans.len() < ORPHANS_PER_TICK;
+                if has_room && is_orphan(table, partition.local, &part) {
+                    due.orphans.push(key.to_vec());
+                }
+                return;
+            }
+            visit(key, key.len() + value_bytes(&found));
             if found.value_type == ValueType::Intent {
                 due.locked.push(key.to_vec());
             }
@@ -104,6 +123,35 @@ fn walk(state: &mut TableState, records_max: usize, now: UnixMillis, due: &mut D
             }
         })
     })
+}
+
+/// Bytes of a key's value, in all its parts.
+fn value_bytes(found: &Found<'_>) -> usize {
+    match found.value {
+        ValueRef::Hot(value) if found.value_type == ValueType::Hash => {
+            Head::read(value).map_or(value.len(), |head| head.whole_len())
+        }
+        value => value.len(),
+    }
+}
+
+/// A part is of nothing, so it is to go.
+fn forget_part(state: &mut TableState, name: &[u8]) {
+    let Some(part) = PartName::decode(name) else {
+        return;
+    };
+    // As if the value had ended of which it is the last part that is left.
+    let head = Head {
+        fields: 0,
+        value: part.value,
+        parts: part.number.saturating_add(1),
+        bytes: 0,
+    };
+    state.room.orphans.push(Orphaned {
+        key: part.key.to_vec(),
+        head,
+        next: part.number,
+    });
 }
 
 /// Removes the fields of a hash whose time is over, where this brick may write (rule `only the primary expires keys`).
@@ -128,6 +176,6 @@ pub(crate) fn biggest(state: &TableState) -> Vec<(Vec<u8>, u64)> {
         let partition = partition.filter(|it| it.is_primary())?;
         let hash = KeyHash(location.key_hash);
         let found = state.table.peek(partition.local, hash, key)?;
-        Some(key.len() + found.value.len())
+        Some(key.len() + value_bytes(&found))
     })
 }

@@ -74,6 +74,9 @@ mod meter;
 pub mod monitor;
 mod moves;
 mod offline;
+mod orphans;
+#[cfg(test)]
+mod orphans_test;
 mod output;
 mod outside;
 mod partly;

@@ -107,6 +107,12 @@ impl Prepared {
         matches!(self.kind, Kind::Put | Kind::Delete)
     }
 
+    /// Whether it makes a key a hash, or keeps a part of one.
+    #[inline]
+    pub(crate) fn is_hash(&self) -> bool {
+        self.kind == Kind::Put && self.value_type == ValueType::Hash
+    }
+
     /// Whether it gives a key an intent of a transaction.
     #[inline]
     pub(crate) fn is_intent(&self) -> bool {
@@ -153,6 +159,8 @@ struct PreparedTotals {
     bytes: Vec<usize>,
     /// How many of them are intents.
     intents: usize,
+    /// How many of them make a key a hash, or keep a part of one.
+    hashes: usize,
 }
 
 /// See the module.
@@ -212,6 +220,12 @@ impl Log {
     #[inline]
     pub(crate) const fn has_intents(&self) -> bool {
         self.prepared.intents > 0
+    }
+
+    /// Whether a hash is prepared.
+    #[inline]
+    pub(crate) const fn has_hashes(&self) -> bool {
+        self.prepared.hashes > 0
     }
 
     /// The last batch that is in the log. (The frontier also passes batches that were refused.)

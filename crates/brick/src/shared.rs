@@ -90,6 +90,8 @@ pub struct NodeLimits {
     pub merge_after: Duration,
     /// Longest value in bytes.
     pub value_bytes_max: usize,
+    /// Bytes up to which a hash is one record.
+    pub hash_whole_bytes_max: usize,
 }
 
 /// What all bricks of a node count together.

@@ -13,6 +13,7 @@
 
 mod children;
 mod gaps;
+mod orphans;
 mod partition;
 mod removed;
 mod room;
@@ -21,6 +22,7 @@ mod windows;
 
 pub(crate) use children::{halves_of, is_split_from};
 pub(crate) use gaps::{Gaps, Suspicion};
+pub(crate) use orphans::{Orphaned, is_orphan};
 pub(crate) use partition::{Partition, PendingClear};
 pub(crate) use room::{Room, evicts, memory_max};
 pub(crate) use state::{Availability, TableState, Unloaded, storage};

@@ -9,6 +9,7 @@ use crate::cpu_load::CpuLoad;
 use crate::expire::expire_due;
 use crate::key_walk;
 use crate::memory::make_room_everywhere;
+use crate::orphans;
 use crate::stats::Stats;
 use brickyard_types::Instant;
 use std::time::Duration;
@@ -54,6 +55,7 @@ impl Upkeep {
         self.is_crowded = make_room_everywhere(core);
         let elapsed = core.now - std::mem::replace(&mut self.last_tick, core.now);
         key_walk::on_tick(core, &mut self.walked, elapsed);
+        orphans::on_tick(core);
     }
 
     /// Whether it is time for a sweep, which begins then: the node's rate of commands is taken.

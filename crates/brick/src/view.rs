@@ -14,10 +14,11 @@
 //! - An expired key is gone only once its removal has committed (rules `removals name what they remove` and
 //!   `only the primary expires keys`).
 //!
-//! The files: `keyspace` (the trait), `newest` (what a key holds), `steps` (of a transaction), `write` (what becomes of writes).
+//! The files: `keyspace` (the trait), `newest` (what a key holds), `parts` (of hashes), `steps` (of a transaction), `write` (what becomes of writes).
 
 mod keyspace;
 mod newest;
+mod parts;
 mod steps;
 mod write;
 

@@ -7,6 +7,7 @@
 //! Not here: errors of the store and of routing (`-MOVED`, `-OOM`, `-UNKNOWNRESULT`), which the
 //! brick makes with [`ErrorReply::new`].
 
+use brickyard_types::part::PartName;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -56,6 +57,16 @@ impl ErrorReply {
     #[must_use]
     pub(crate) fn invalid_expiry(command: &str) -> Self {
         Self::new(format!("ERR invalid expire time in '{command}' command"))
+    }
+
+    /// There is no such part of a hash.
+    #[cold]
+    #[must_use]
+    pub fn no_part(part: PartName<'_>) -> Self {
+        Self::new(format!(
+            "DAMAGED part {} of this hash is not there; DEL the key, or restore it from a backup",
+            part.number
+        ))
     }
 
     /// `ERR wrong number of arguments for '...' command`.

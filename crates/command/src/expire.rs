@@ -4,9 +4,9 @@ use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::{Base, Unit, point_in_time, signed};
 use crate::hash;
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Keyspace, NewValue};
 use crate::number::integer;
-use brickyard_types::UnixMillis;
+use brickyard_types::{UnixMillis, ValueType};
 use brickyard_wire::Reply;
 
 /// Which expiry the key must have had.
@@ -81,10 +81,34 @@ fn key_expiry<K: Keyspace>(
     if probe.value_type.is_string() || probe.expires_at.is_none() {
         return Ok(Some(probe.expires_at));
     }
-    match keyspace.read_any(key)? {
+    match keyspace.read_stored(key)? {
         Some(entry) => Ok(Some(hash::key_expiry(entry.value, entry.expires_at)?)),
         None => Ok(None),
     }
+}
+
+/// Gives an existing key another expiry and leaves its value; says whether the key was there.
+pub(crate) fn set_expiry<K: Keyspace>(
+    keyspace: &mut K,
+    key: &[u8],
+    expires_at: Option<UnixMillis>,
+) -> Result<bool, Failure> {
+    let Some(entry) = keyspace.read_stored(key)? else {
+        return Ok(false);
+    };
+    let value_type = entry.value_type;
+    let (value, expires_at) = match value_type {
+        ValueType::Hash => hash::with_key_expiry(entry.value, entry.expires_at, expires_at)?,
+        ValueType::String | ValueType::BuiltString => (entry.value.to_vec(), expires_at),
+        ValueType::Intent => return Err(ErrorReply::WRONG_TYPE.into()),
+    };
+    let put = NewValue {
+        value: &[&value],
+        expires_at,
+        value_type,
+    };
+    keyspace.put(key, put)?;
+    Ok(true)
 }
 
 /// EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT.
@@ -107,7 +131,7 @@ pub(crate) fn expire<K: Keyspace>(
             if at <= now {
                 keyspace.delete(key)?
             } else {
-                keyspace.set_expiry(key, Some(UnixMillis(at.unsigned_abs())))?
+                set_expiry(keyspace, key, Some(UnixMillis(at.unsigned_abs())))?
             }
         }
         _ => false,
@@ -123,7 +147,7 @@ pub(crate) fn persist<K: Keyspace>(
 ) -> Result<(), Failure> {
     let key = args.at(1);
     let has_expiry = key_expiry(keyspace, key)?.flatten().is_some();
-    reply.integer(i64::from(has_expiry && keyspace.set_expiry(key, None)?));
+    reply.integer(i64::from(has_expiry && set_expiry(keyspace, key, None)?));
     Ok(())
 }
 

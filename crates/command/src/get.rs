@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
+use crate::expire::set_expiry;
 use crate::expiry::ExpiryOption;
 use crate::keyspace::{Keyspace, read_all};
 use crate::number::integer;
@@ -141,7 +142,7 @@ pub(crate) fn getex<K: Keyspace>(
     if expires_at.is_some_and(|at| at <= now) {
         keyspace.delete(key)?;
     } else if is_changed {
-        keyspace.set_expiry(key, expires_at)?;
+        set_expiry(keyspace, key, expires_at)?;
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 //!
 //! In:  the commands that begin with H. Out: as of all commands, puts and deletes and a reply.
 //!
-//! A hash is one record, and its value is a run of fields (`fields`). A command that changes some writes the whole anew
-//! (`draft`). Fields stay in the order in which they came, as in Redis's small hashes.
+//! A small hash is one record, and its value is a run of fields (`fields`). A command that changes some writes the whole anew
+//! (`draft`). Fields stay in the order in which they came, as in Redis's small hashes. A large one has parts, each a record of its
+//! own, and a command reads and writes those that it touches (`parts`).
 //!
 //! A field whose time is over is not there, for readers and for writers; it goes when the hash is written next, or
 //! when a reader has met it (the keyspace sees to that, by [`first_expiry`] and [`without_due`]). When every field has an
@@ -17,6 +18,9 @@
 mod draft;
 mod expire;
 mod fields;
+mod head;
+mod parts;
+mod place;
 mod random;
 mod read;
 mod scan;
@@ -25,6 +29,8 @@ mod write;
 pub(crate) use expire::{hexpire, hgetex, hpersist, httl};
 pub(crate) use fields::encoding;
 pub use fields::{first_expiry, key_expiry};
+pub use head::Head;
+pub use parts::Whole;
 pub(crate) use random::hrandfield;
 pub(crate) use read::{hexists, hget, hgetall, hkeys, hlen, hmget, hstrlen, hvals};
 pub(crate) use scan::hscan;
@@ -110,6 +116,9 @@ pub(crate) fn with_key_expiry(
     before: Option<UnixMillis>,
     expires_at: Option<UnixMillis>,
 ) -> Result<HashRecord, ErrorReply> {
+    if Head::read(value).is_some() {
+        return Ok((value.to_vec(), expires_at));
+    }
     let mut draft = Draft::of(Fields::read(value, before)?, UnixMillis(0));
     draft.key_expires_at = expires_at;
     draft.stored().ok_or(fields::DAMAGED)
@@ -127,6 +136,53 @@ fn read<'a, K: Keyspace>(keyspace: &'a mut K, key: &[u8]) -> Result<Option<Field
     Ok(Some(
         Fields::read(entry.value, entry.expires_at)?.hiding_due(now),
     ))
+}
+
+/// What a command has found at a key.
+enum Found<R> {
+    /// What came of the hash, which is one value, or of no hash.
+    Whole(R),
+    InParts(Head),
+}
+
+/// Calls `f` with the fields of the hash at `key`, unless it is in parts.
+#[inline]
+fn with_whole<K: Keyspace, R>(
+    keyspace: &mut K,
+    key: &[u8],
+    f: impl FnOnce(Option<Fields<'_>>) -> R,
+) -> Result<Found<R>, Failure> {
+    let now = keyspace.now();
+    let Some(entry) = keyspace.read_stored(key)? else {
+        return Ok(Found::Whole(f(None)));
+    };
+    if entry.value_type != ValueType::Hash {
+        return Err(ErrorReply::WRONG_TYPE.into());
+    }
+    if let Some(head) = Head::read(entry.value) {
+        return Ok(Found::InParts(head));
+    }
+    let fields = Fields::read(entry.value, entry.expires_at)?.hiding_due(now);
+    Ok(Found::Whole(f(Some(fields))))
+}
+
+/// Calls `f` with the field of that name, if there is one.
+#[inline]
+fn with_field<K: Keyspace, R>(
+    keyspace: &mut K,
+    key: &[u8],
+    name: &[u8],
+    mut f: impl FnMut(Option<Field<'_>>) -> R,
+) -> Result<R, Failure> {
+    match with_whole(keyspace, key, |fields| {
+        f(fields.and_then(|it| it.find(name)))
+    })? {
+        Found::Whole(done) => Ok(done),
+        Found::InParts(head) => {
+            let part = keyspace.read_part(head.part_with(key, name))?;
+            Ok(f(Fields::of_part(part)?.find(name)))
+        }
+    }
 }
 
 /// The number of fields that a command says are to follow at `at`, and where they begin: `FIELDS count field ...`.

@@ -18,7 +18,7 @@
 //! - No command sees an intent ([`ValueType::Intent`]): it waits until that is resolved.
 
 use crate::error::{ErrorReply, Failure};
-use crate::hash;
+use brickyard_types::part::PartName;
 use brickyard_types::{Op, UnixMillis, ValueType};
 
 /// A key's value and what belongs to it.
@@ -69,6 +69,50 @@ pub trait Keyspace {
     /// [`Failure::Suspend`] while the value is being fetched from disk, or an error reply.
     fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure>;
 
+    /// The same as it is stored: of a hash in parts its [head](crate::hash::Head) alone, where [`Self::read_any`] has all fields.
+    ///
+    /// # Errors
+    /// As [`Self::read_any`].
+    fn read_stored(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+        self.read_any(key)
+    }
+
+    /// Bytes up to which a hash at `key` is one value; `None`: however many they are, and no part is read or put.
+    fn whole_bytes_max(&self, key: &[u8]) -> Option<usize> {
+        let _ = key;
+        None
+    }
+
+    /// A number that no value of a key has had that was put in an earlier operation.
+    fn next_value(&self) -> u64 {
+        0
+    }
+
+    /// A part of a value that is there.
+    ///
+    /// # Errors
+    /// As [`Self::read_any`]; an error reply, if there is no such part.
+    fn read_part(&mut self, part: PartName<'_>) -> Result<&[u8], Failure> {
+        Err(ErrorReply::no_part(part).into())
+    }
+
+    /// Sets a part. The key whose value it belongs to is put after it.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    fn put_part(&mut self, part: PartName<'_>, value: &[u8]) -> Result<(), Failure> {
+        let _ = value;
+        Err(ErrorReply::no_part(part).into())
+    }
+
+    /// Removes a part, as [`Self::put_part`].
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    fn delete_part(&mut self, part: PartName<'_>) -> Result<(), Failure> {
+        Err(ErrorReply::no_part(part).into())
+    }
+
     /// The same, of a key that must hold a string if it exists.
     ///
     /// # Errors
@@ -109,33 +153,6 @@ pub trait Keyspace {
     /// # Errors
     /// An error reply, if the write is refused.
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
-
-    /// Gives an existing key another expiry and leaves its value; says whether the key was there.
-    ///
-    /// The way without a copy is left to the implementor; this one reads and puts.
-    ///
-    /// # Errors
-    /// As [`Self::read`] and [`Self::put`].
-    fn set_expiry(&mut self, key: &[u8], expires_at: Option<UnixMillis>) -> Result<bool, Failure> {
-        let Some(entry) = self.read_any(key)? else {
-            return Ok(false);
-        };
-        let value_type = entry.value_type;
-        let (value, expires_at) = match value_type {
-            ValueType::String | ValueType::BuiltString => (entry.value.to_vec(), expires_at),
-            ValueType::Hash => hash::with_key_expiry(entry.value, entry.expires_at, expires_at)?,
-            ValueType::Intent => return Err(ErrorReply::WRONG_TYPE.into()),
-        };
-        self.put(
-            key,
-            NewValue {
-                value: &[&value],
-                expires_at,
-                value_type,
-            },
-        )?;
-        Ok(true)
-    }
 
     /// Says that the reply is to have so many bytes more than the values that were read: a request can name a field again
     /// and again. To be said before anything is put.

@@ -47,7 +47,7 @@ pub(crate) fn object_refcount<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let Some(entry) = keyspace.read_any(args.at(2))? else {
+    let Some(entry) = keyspace.read_stored(args.at(2))? else {
         reply.null();
         return Ok(());
     };

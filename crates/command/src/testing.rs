@@ -1,10 +1,12 @@
 //! A keyspace in memory, for tests: of the commands here, and of what is built on them.
 
 use crate::args::{Args, OwnedArgs};
-use crate::error::Failure;
+use crate::error::{ErrorReply, Failure};
 use crate::execute::execute;
+use crate::hash::{Head, Whole};
 use crate::keyspace::{KeyValue, Keyspace, NewValue, Probe};
 use crate::resolve::resolve;
+use brickyard_types::part::{PartName, is_part};
 use brickyard_types::{Op, UnixMillis, ValueType};
 use brickyard_wire::{Protocol, Reply};
 use std::collections::BTreeMap;
@@ -25,6 +27,10 @@ pub struct MemoryKeyspace {
     pub now: UnixMillis,
     /// Longest value in bytes.
     pub value_bytes_max: usize,
+    /// A hash with more bytes than this has parts.
+    pub whole_bytes_max: Option<usize>,
+    /// A hash that was read as one value, though it is in parts.
+    whole: Vec<u8>,
     /// Keys whose values are "on disk": reading one suspends the command.
     pub cold: Vec<Vec<u8>>,
     /// The cold keys that were read, in order.
@@ -34,6 +40,8 @@ pub struct MemoryKeyspace {
     random: u64,
     /// Bytes that replies had beside the values that were read.
     pub reserved: usize,
+    /// Bytes of values that were put.
+    pub written: usize,
     /// What the running request has overwritten, in order.
     overwritten: Vec<(Vec<u8>, Option<Held>)>,
 }
@@ -43,12 +51,15 @@ impl Default for MemoryKeyspace {
         Self {
             now: UnixMillis(1_000_000),
             value_bytes_max: 64 * 1024 * 1024,
+            whole_bytes_max: None,
+            whole: Vec::new(),
             cold: Vec::new(),
             suspended: Vec::new(),
             held: BTreeMap::new(),
             op: Op(0),
             random: 1,
             reserved: 0,
+            written: 0,
             overwritten: Vec::new(),
         }
     }
@@ -71,6 +82,23 @@ impl MemoryKeyspace {
     #[must_use]
     pub fn expires_at(&self, key: &[u8]) -> Option<UnixMillis> {
         self.find(key).and_then(|held| held.expires_at)
+    }
+
+    /// How many records there are of parts, and how many of them belong to the value that a key has.
+    #[must_use]
+    pub fn parts(&self) -> (usize, usize) {
+        let parts = self.held.keys().filter_map(|name| PartName::decode(name));
+        let is_of_head = |part: &PartName<'_>| {
+            let held = self.find(part.key);
+            let head = held.and_then(|held| Head::read(&held.value));
+            head.is_some_and(|head| head.value == part.value && part.number < head.parts)
+        };
+        (parts.clone().count(), parts.filter(is_of_head).count())
+    }
+
+    /// Loses all parts.
+    pub fn lose_parts(&mut self) {
+        self.held.retain(|name, _| !is_part(name));
     }
 
     /// Removes every key.
@@ -133,6 +161,25 @@ impl Keyspace for MemoryKeyspace {
     }
 
     fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+        let held = self.read_stored(key)?;
+        let head = held.and_then(|held| Some((held.expires_at, held.op, Head::read(held.value)?)));
+        let Some((expires_at, op, head)) = head else {
+            return self.read_stored(key);
+        };
+        let mut whole = Whole::new(head);
+        for number in 0..head.parts {
+            whole.add(self.read_part(head.part(key, number))?)?;
+        }
+        self.whole = whole.finish()?;
+        Ok(Some(KeyValue {
+            value: &self.whole,
+            expires_at,
+            op,
+            value_type: ValueType::Hash,
+        }))
+    }
+
+    fn read_stored(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
         if self.cold.iter().any(|cold| cold == key) {
             self.suspended.push(key.to_vec());
             return Err(Failure::Suspend);
@@ -143,6 +190,33 @@ impl Keyspace for MemoryKeyspace {
             op: held.op,
             value_type: held.value_type,
         }))
+    }
+
+    fn whole_bytes_max(&self, _: &[u8]) -> Option<usize> {
+        self.whole_bytes_max
+    }
+
+    fn next_value(&self) -> u64 {
+        self.op.next().0
+    }
+
+    fn read_part(&mut self, part: PartName<'_>) -> Result<&[u8], Failure> {
+        let held = self.read_stored(&part.encode())?;
+        Ok(held.ok_or_else(|| ErrorReply::no_part(part))?.value)
+    }
+
+    fn put_part(&mut self, part: PartName<'_>, value: &[u8]) -> Result<(), Failure> {
+        let put = NewValue {
+            value: &[value],
+            expires_at: None,
+            value_type: ValueType::Hash,
+        };
+        self.put(&part.encode(), put)
+    }
+
+    fn delete_part(&mut self, part: PartName<'_>) -> Result<(), Failure> {
+        self.delete(&part.encode())?;
+        Ok(())
     }
 
     fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
@@ -162,6 +236,7 @@ impl Keyspace for MemoryKeyspace {
             op: self.op,
             value_type: put.value_type,
         };
+        self.written += held.value.len();
         let before = self.held.insert(key.to_vec(), held);
         self.overwritten.push((key.to_vec(), before));
         Ok(())

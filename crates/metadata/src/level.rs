@@ -54,8 +54,11 @@ impl Level {
     /// Tables of which clients keep what they read under leases.
     pub const LEASES: Self = Self(8);
 
+    /// Hashes in parts.
+    pub const HASH_PARTS: Self = Self(9);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::LEASES;
+    pub const NEWEST: Self = Self::HASH_PARTS;
 }
 
 impl Default for Level {

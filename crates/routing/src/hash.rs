@@ -15,6 +15,7 @@
 
 use crate::crc16::crc16;
 use brickyard_types::Slot;
+use brickyard_types::part::owner_of;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use serde::{Deserialize, Serialize};
 
@@ -108,10 +109,13 @@ impl KeyHasher {
                 let below = self.key_hash(tag).swap_bytes() >> SLOT_BITS;
                 RoutingHash((u64::from(crc16(tag)) << (64 - SLOT_BITS)) | below)
             }
-            Hasher::Key64 => match key.first_chunk::<8>() {
-                Some(bits) if key.len() == 8 => RoutingHash(u64::from_be_bytes(*bits)),
-                _ => RoutingHash(self.key_hash(key).swap_bytes()),
-            },
+            Hasher::Key64 => {
+                let key = owner_of(key);
+                match key.first_chunk::<8>() {
+                    Some(bits) if key.len() == 8 => RoutingHash(u64::from_be_bytes(*bits)),
+                    _ => RoutingHash(self.key_hash(key).swap_bytes()),
+                }
+            }
         }
     }
 }
@@ -124,10 +128,11 @@ pub fn slot(key: &[u8]) -> Slot {
 }
 
 /// The bytes of `key` that are hashed: what stands between its first `{` and the next `}`, or the
-/// whole key if there is no such pair or nothing in between.
+/// whole key if there is no such pair or nothing in between. A part of a key's value goes where the key goes.
 #[inline]
 #[must_use]
 pub fn hash_tag(key: &[u8]) -> &[u8] {
+    let key = owner_of(key);
     if may_have_tag(key) {
         tag_in(key).unwrap_or(key)
     } else {

@@ -1,4 +1,5 @@
 use super::*;
+use brickyard_types::part::PartName;
 use proptest::prelude::*;
 
 #[test]
@@ -94,6 +95,29 @@ fn key64_takes_integers_as_they_are_and_hashes_the_rest() {
     let long = hasher.routing_hash(b"nine bytes");
     assert_eq!(long.0, hasher.key_hash(b"nine bytes").swap_bytes());
     assert_eq!(hasher.slot(b"nine bytes"), long.slot());
+}
+
+#[test]
+fn a_part_of_a_value_goes_where_its_key_goes() {
+    for key in [&b"user:1"[..], b"{tag}1", b"", &7_u64.to_be_bytes()] {
+        for kind in [Hasher::Slot, Hasher::Key64] {
+            let hasher = KeyHasher::new(kind, 7);
+            let names = [1, 2].map(|number| {
+                PartName {
+                    key,
+                    value: 5,
+                    number,
+                }
+                .encode()
+            });
+            for name in &names {
+                assert_eq!(hasher.slot(name), hasher.slot(key));
+                assert_eq!(hasher.routing_hash(name), hasher.routing_hash(key));
+            }
+            // In the index each has its own place.
+            assert_ne!(hasher.key_hash(&names[0]), hasher.key_hash(&names[1]));
+        }
+    }
 }
 
 /// The definition of the specification, without the search eight bytes at a time.

@@ -439,6 +439,8 @@ fn shared(
             default_replicas: 1,
             merge_after: shape.control.merge_after,
             value_bytes_max: 1 << 20,
+            // So small that the hashes of its clients have parts now and again.
+            hash_whole_bytes_max: 48,
         },
         settings: Settings {
             output_soft: AtomicU64::new(shape.output_soft),

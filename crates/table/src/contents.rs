@@ -224,7 +224,7 @@ impl Contents {
         let share = &mut self.partitions[partition.index()];
         let index = &mut share.index;
         index.insert(&mut self.pool, hash, reference, &self.records);
-        let counts = Counts::of(new.header, new.expiry);
+        let counts = Counts::of(new.header, new.expiry, new.key);
         share.gain_bytes(new.header);
         share.counts += counts;
         self.counts += counts;
@@ -257,7 +257,7 @@ impl Contents {
         share.gain_bytes(new.header);
         // Most writes change no count.
         if !(before.header.is_plain_key() && new.header.is_plain_key()) {
-            let counts = Counts::of(new.header, new.expiry);
+            let counts = Counts::of(new.header, new.expiry, new.key);
             share.counts -= counts_before;
             share.counts += counts;
             self.counts -= counts_before;

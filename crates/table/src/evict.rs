@@ -12,6 +12,7 @@ use crate::hash::KeyHash;
 use crate::id::LocalPartition;
 use crate::record::State;
 use brickyard_types::Op;
+use brickyard_types::part::is_part;
 
 /// A record that was not used lately, of a table of medium `ram`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +59,8 @@ pub(crate) fn evict(
                 assert!(live <= live_before, "a value was dropped, and memory grew");
                 freed += live_before - live;
             }
-        } else if header.state() == State::Hot {
-            // It counts as used until the hand comes again, by when the removal has committed.
+        } else if header.state() == State::Hot && !is_part(records.key(reference, header)) {
+            // A part goes when its key has gone. It counts as used until the hand comes again, by when the removal has committed.
             contents.mark(reference, true);
             let bytes = contents.records().size(header);
             freed += bytes;

@@ -6,6 +6,7 @@
 
 use crate::index::Index;
 use crate::record::{Expiry, Header, State};
+use brickyard_types::part::is_part;
 use brickyard_types::{Op, ValueType, record::encoded_len};
 use std::ops::{AddAssign, SubAssign};
 
@@ -13,8 +14,10 @@ use std::ops::{AddAssign, SubAssign};
 /// of 8 bytes and no record takes less than two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Records other than tombstones.
+    /// Records other than tombstones and parts.
     pub(crate) keys: u32,
+    /// Records that keep a part of a key's value.
+    pub(crate) parts: u32,
     pub(crate) tombstones: u32,
     /// Keys that have an expiry.
     pub(crate) expiring: u32,
@@ -29,6 +32,7 @@ pub(crate) struct Counts {
 impl Counts {
     pub(crate) const NONE: Self = Self {
         keys: 0,
+        parts: 0,
         tombstones: 0,
         expiring: 0,
         expires_at_sum: 0,
@@ -38,13 +42,15 @@ impl Counts {
 
     /// Those of one record.
     #[inline]
-    pub(crate) fn of(header: Header, expiry: Option<Expiry>) -> Self {
+    pub(crate) fn of(header: Header, expiry: Option<Expiry>, name: &[u8]) -> Self {
         let is_tombstone = header.state() == State::Tombstone;
+        let is_part = !is_tombstone && is_part(name);
         let is_intent = !is_tombstone && header.value_type() == ValueType::Intent;
         let leaving = u32::from(is_intent && expiry.is_some());
         let expiry = expiry.filter(|_| !is_intent);
         Self {
-            keys: u32::from(!is_tombstone),
+            keys: u32::from(!is_tombstone && !is_part),
+            parts: u32::from(is_part),
             tombstones: u32::from(is_tombstone),
             expiring: u32::from(expiry.is_some()),
             expires_at_sum: expiry.map_or(0, |expiry| u128::from(expiry.at().0)),
@@ -53,10 +59,10 @@ impl Counts {
         }
     }
 
-    /// Keys and tombstones.
+    /// All of them.
     #[inline]
     pub(crate) const fn records(&self) -> u32 {
-        self.keys + self.tombstones
+        self.keys + self.parts + self.tombstones
     }
 }
 
@@ -64,6 +70,7 @@ impl AddAssign for Counts {
     #[inline]
     fn add_assign(&mut self, other: Self) {
         self.keys += other.keys;
+        self.parts += other.parts;
         self.tombstones += other.tombstones;
         self.intents += other.intents;
         self.leaving += other.leaving;
@@ -78,6 +85,7 @@ impl SubAssign for Counts {
     #[inline]
     fn sub_assign(&mut self, other: Self) {
         self.keys -= other.keys;
+        self.parts -= other.parts;
         self.tombstones -= other.tombstones;
         self.intents -= other.intents;
         self.leaving -= other.leaving;

@@ -11,6 +11,7 @@ use crate::scan::{random, scan};
 use crate::snapshot::{SnapshotId, Spoilt};
 use crate::table::TableData;
 use brickyard_types::Op;
+use brickyard_types::part::is_part;
 
 impl TableData {
     /// Calls `f` with the key and record of each key of `partition` whose hash is at `from` or
@@ -78,12 +79,32 @@ impl TableData {
         };
         let next = scan(&self.contents, partition, from, at_least, |key, found| {
             let hash = || self.contents.records().hash_of(key);
-            if snapshot.has(hash, key, found.op) {
+            if !is_part(key) && snapshot.has(hash, key, found.op) {
                 f(key, found);
             }
         });
         snapshot.go_on(next, f);
         Ok(next.is_some())
+    }
+
+    /// A part of a key's value as it was, for a key that was read.
+    ///
+    /// # Errors
+    /// As [`Self::read_snapshot`].
+    pub fn snapshot_part(
+        &mut self,
+        id: SnapshotId,
+        name: &[u8],
+    ) -> Result<Option<Found<'_>>, Spoilt> {
+        assert!(is_part(name), "only parts are asked for by name");
+        let hash = self.hash(name);
+        let snapshot = self.snapshots.get(id)?;
+        if let Some(found) = snapshot.part(name) {
+            return Ok(Some(found));
+        }
+        let found = self.contents.find(snapshot.partition(), hash, name);
+        let found = found.and_then(|it| self.contents.found(&it));
+        Ok(found.filter(|it| snapshot.covers(it.op)))
     }
 
     /// Ends a snapshot, read to its end or not.

@@ -84,7 +84,8 @@ impl Records {
     /// What is counted for the record.
     #[inline]
     pub(crate) fn counts(&self, reference: RecordRef, header: Header) -> Counts {
-        Counts::of(header, self.expiry(reference, header))
+        let name = self.key(reference, header);
+        Counts::of(header, self.expiry(reference, header), name)
     }
 
     /// The record at `reference`; `None` if it is a tombstone.

@@ -11,6 +11,7 @@ use crate::found::Found;
 use crate::hash::KeyHash;
 use crate::id::{LocalPartition, ScanPosition};
 use crate::record::State;
+use brickyard_types::part::is_part;
 
 /// As [`crate::TableData::scan`].
 pub(crate) fn scan(
@@ -76,7 +77,9 @@ pub(crate) fn random(
     loop {
         let next = contents.visit_bucket(partition, position, |reference| {
             let header = records.header(reference);
-            if header.state() != State::Tombstone {
+            let is_key =
+                header.state() != State::Tombstone && !is_part(records.key(reference, header));
+            if is_key {
                 references.push((reference, header));
             }
         });

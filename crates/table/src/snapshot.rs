@@ -9,6 +9,8 @@
 //! Invariants:
 //! - What is read is what the partition had when the snapshot began: each key once, with its value of then.
 //! - Reading never makes a write wait, and costs it nothing in partitions without a snapshot.
+//! - Parts of values are no keys: they are asked for by name, with the key that they belong to, wherever the reading is. So they are
+//!   preserved until the snapshot ends.
 //! - Memory is bounded: a snapshot that would preserve more than its bound is spoilt, as is one whose partition
 //!   is cleared or dropped, and says so when it is read.
 //!
@@ -18,6 +20,7 @@
 use crate::found::{Found, ValueRef};
 use crate::hash::KeyHash;
 use crate::id::{LocalPartition, ScanPosition};
+use brickyard_types::part::is_part;
 use brickyard_types::{Op, Position, UnixMillis, ValueType};
 use std::collections::BTreeMap;
 
@@ -62,6 +65,8 @@ pub(crate) struct Snapshot {
     next: Option<ScanPosition>,
     /// By place and key, so that a step takes the first of them.
     preserved: BTreeMap<(KeyHash, Box<[u8]>), Preserved>,
+    /// By name.
+    parts: BTreeMap<Box<[u8]>, Preserved>,
     bytes: usize,
     bytes_max: usize,
     spoilt: Option<Spoilt>,
@@ -104,6 +109,7 @@ impl Snapshots {
             op,
             next: Some(ScanPosition::START),
             preserved: BTreeMap::new(),
+            parts: BTreeMap::new(),
             bytes: 0,
             bytes_max,
             spoilt: None,
@@ -135,7 +141,7 @@ impl Snapshots {
         found: &Found<'_>,
     ) {
         for it in &mut self.open {
-            if it.wants(partition, hash, found.op) {
+            if it.wants(partition, hash, key, found.op) {
                 it.keep(hash, key, found);
             }
         }
@@ -146,6 +152,7 @@ impl Snapshot {
     fn spoil(&mut self, why: Spoilt) {
         self.spoilt.get_or_insert(why);
         self.preserved.clear();
+        self.parts.clear();
         self.bytes = 0;
     }
 
@@ -162,6 +169,21 @@ impl Snapshot {
         // A write that was refused leaves both: the preserved one is as good.
         let is_kept = || self.preserved.contains_key(&(hash(), Box::from(key)));
         op <= self.op && (self.preserved.is_empty() || !is_kept())
+    }
+
+    /// The partition that it is of.
+    pub(crate) const fn partition(&self) -> LocalPartition {
+        self.partition
+    }
+
+    /// What was preserved of a part.
+    pub(crate) fn part(&self, name: &[u8]) -> Option<Found<'_>> {
+        self.parts.get(name).map(Preserved::found)
+    }
+
+    /// Whether a record of that op is as it was.
+    pub(crate) fn covers(&self, op: Op) -> bool {
+        op <= self.op
     }
 
     /// It was read up to `next`; calls `f` with what was preserved of that.
@@ -183,7 +205,7 @@ impl Snapshot {
             f(&key, preserved.found());
         }
         assert!(
-            !self.preserved.is_empty() || self.bytes == 0,
+            !self.preserved.is_empty() || !self.parts.is_empty() || self.bytes == 0,
             "{} bytes of nothing",
             self.bytes
         );
@@ -191,11 +213,11 @@ impl Snapshot {
     }
 
     /// Whether the record of a key, with `op`, is part of it and has not been read.
-    fn wants(&self, partition: LocalPartition, hash: KeyHash, op: Op) -> bool {
+    fn wants(&self, partition: LocalPartition, hash: KeyHash, key: &[u8], op: Op) -> bool {
         self.partition == partition
             && self.spoilt.is_none()
             && op <= self.op
-            && self.next.is_some_and(|next| hash.0 >= next.0)
+            && (self.next.is_some_and(|next| hash.0 >= next.0) || is_part(key))
     }
 
     fn keep(&mut self, hash: KeyHash, key: &[u8], found: &Found<'_>) {
@@ -217,11 +239,11 @@ impl Snapshot {
             return;
         }
         // Only what stands in the table is preserved, so a key comes once, unless its write was refused.
-        if self
-            .preserved
-            .insert((hash, Box::from(key)), preserved)
-            .is_none()
-        {
+        let before = match is_part(key) {
+            true => self.parts.insert(Box::from(key), preserved),
+            false => self.preserved.insert((hash, Box::from(key)), preserved),
+        };
+        if before.is_none() {
             self.bytes += bytes;
         }
     }

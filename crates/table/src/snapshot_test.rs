@@ -1,5 +1,6 @@
 use super::*;
 use crate::{Put, TableConfig, TableData};
+use brickyard_types::part::PartName;
 use brickyard_types::{Medium, SegmentId, ValueType};
 
 type Records = BTreeMap<String, (u64, Option<String>)>;
@@ -171,6 +172,65 @@ fn what_was_passed_is_not_preserved() {
         world.put(&format!("key:{number}"), "newer");
     }
     assert_eq!(world.table.snapshots.open[0].bytes, 0);
+}
+
+/// Rule `a head speaks of parts that are there`: a part is asked for when its key is read, wherever it stands itself.
+#[test]
+fn parts_are_as_they_were_until_the_end() {
+    let mut world = World::new(Medium::Ram);
+    let names: Vec<Vec<u8>> = (0..100)
+        .map(|number| {
+            let (key, value) = (&b"key"[..], 7);
+            PartName { key, value, number }.encode()
+        })
+        .collect();
+    let put = |world: &mut World, name: &[u8], value: &[u8]| {
+        world.op += 1;
+        let put = Put {
+            value: ValueRef::Hot(value),
+            expires_at: None,
+            op: Op(world.op),
+            position: Position::NONE,
+            value_type: ValueType::Hash,
+        };
+        let hash = world.table.hash(name);
+        let applied = world.table.put(world.partition, hash, name, &put);
+        assert!(applied.is_ok());
+    };
+    for name in &names {
+        put(&mut world, name, b"old");
+    }
+    world.put("key", "head");
+    let id = world.begin();
+    let mut records = Records::new();
+    while world.read(id, &mut records).unwrap() {}
+    assert_eq!(records.len(), 1, "parts are no keys");
+    // All has been read, but whoever has read the head asks for the parts yet.
+    for (at, name) in names.iter().enumerate() {
+        match at % 3 {
+            0 => put(&mut world, name, b"newer"),
+            1 => {
+                world.op += 1;
+                let (hash, op) = (world.table.hash(name), Op(world.op));
+                world.table.remove(world.partition, hash, name, op);
+            }
+            _ => {}
+        }
+    }
+    for name in &names {
+        let found = world.table.snapshot_part(id, name).unwrap();
+        assert_eq!(found.expect("a part").value, ValueRef::Hot(b"old"));
+    }
+    let other = PartName {
+        key: b"key",
+        value: 8,
+        number: 0,
+    };
+    put(&mut world, &other.encode(), b"later");
+    let later = world.table.snapshot_part(id, &other.encode()).unwrap();
+    assert!(later.is_none(), "it came after the snapshot");
+    world.table.end_snapshot(id);
+    assert!(world.table.snapshot_part(id, &names[0]).is_err());
 }
 
 #[test]

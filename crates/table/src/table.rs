@@ -161,6 +161,13 @@ impl TableData {
         self.contents.counts().keys as usize
     }
 
+    /// How many records keep a part of a key's value.
+    #[inline]
+    #[must_use]
+    pub const fn parts(&self) -> usize {
+        self.contents.counts().parts as usize
+    }
+
     /// How many tombstones there are.
     #[must_use]
     pub const fn tombstones(&self) -> usize {

@@ -114,7 +114,8 @@ impl TableData {
         if self.timers.wants_sweep(expiring) {
             sweep(&mut self.contents, &mut self.timers, SWEPT_PER_WRITE);
         }
-        if self.contents.counts().keys == 0 {
+        let counts = self.contents.counts();
+        if counts.keys == 0 && counts.parts == 0 {
             self.release_if_empty();
         }
     }

@@ -7,6 +7,7 @@ mod attributes;
 mod id;
 mod layout;
 pub mod limits;
+pub mod part;
 mod partition_hasher;
 pub mod record;
 mod time;

@@ -8,6 +8,10 @@ pub const KEY_BYTES_MAX: usize = 64 * 1024 - 1;
 /// partition's log for longer than a view change takes.
 pub const VALUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// A hash is one record as long as its value has no more bytes than this, and has parts beyond. Up to here one record costs less
+/// than the second one that a write to a hash in parts takes.
+pub const HASH_WHOLE_BYTES_MAX: usize = 2 * 1024;
+
 /// Most arguments of one command; Redis's own bound.
 pub const ARGUMENTS_MAX: usize = 1024 * 1024;
 

@@ -14,8 +14,10 @@ use super::ring::{Change, ChangeRing};
 use crate::distributed::Intent;
 use crate::log::{KeyRef, Prepared};
 use crate::tables::{Partition, TableState, Tables};
+use brickyard_command::hash::Head;
 use brickyard_routing::Member;
 use brickyard_table::ValueRef;
+use brickyard_types::part::is_part;
 use brickyard_types::record::Kind;
 use brickyard_types::{Op, PartitionId, UnixMillis, ValueType, View};
 use std::sync::Arc;
@@ -30,6 +32,16 @@ pub(crate) struct Outcome<'a> {
     pub(crate) name: &'a [u8],
     /// In pieces.
     pub(crate) value: &'a [&'a [u8]],
+}
+
+/// Whether a key becomes a hash in parts, or such a one changes. In a table that keeps its changes none is written.
+fn is_head(outcome: &Outcome<'_>) -> bool {
+    let is_hash = outcome.kind == Kind::Put && outcome.value_type == ValueType::Hash;
+    is_hash
+        && outcome
+            .value
+            .first()
+            .is_some_and(|it| Head::read(it).is_some())
 }
 
 impl Outcome<'static> {
@@ -101,7 +113,14 @@ impl TableState {
 
     /// An op that was noted makes this of a key, or of all keys of the leaf's partition. It has not been applied.
     pub(crate) fn note_change(&mut self, leaf: usize, key: KeyRef, outcome: &Outcome<'_>) {
-        if !self.changes_something(key, outcome) {
+        if is_part(outcome.name) || !self.changes_something(key, outcome) {
+            return;
+        }
+        if is_head(outcome) {
+            // It was written before the table kept its changes, and says nothing by itself: they are kept from the next one on.
+            if let Some(Some(held)) = self.partitions.get_mut(leaf) {
+                held.changes = None;
+            }
             return;
         }
         let bytes_max = self.history_bytes();

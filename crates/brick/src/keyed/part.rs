@@ -239,7 +239,8 @@ fn lock(
         if view.is_kept_from(&lock.key.0, part.age) {
             return Ok(Done::Answered(Answer::Taken));
         }
-        let held = match view.read_any(&lock.key.0) {
+        // Of a hash in parts an intent has the head: the parts stay as they are meanwhile.
+        let held = match view.read_stored(&lock.key.0) {
             Ok(held) => held,
             Err(Failure::Suspend) => {
                 is_suspended = true;

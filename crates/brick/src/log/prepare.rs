@@ -167,6 +167,7 @@ impl Log {
         }
         self.prepared.bytes[table] += prepared.memory();
         self.prepared.intents += usize::from(prepared.is_intent());
+        self.prepared.hashes += usize::from(prepared.is_hash());
         let batch = self.building.id;
         let newest = self.newest.entry(prepared.key).or_insert(Newest {
             batch,

@@ -233,6 +233,11 @@ impl Log {
             "an intent of {key:?} was not counted"
         );
         self.prepared.intents -= usize::from(prepared.is_intent());
+        assert!(
+            !prepared.is_hash() || self.prepared.hashes > 0,
+            "a hash at {key:?} was not counted"
+        );
+        self.prepared.hashes -= usize::from(prepared.is_hash());
         if let hashbrown::hash_map::Entry::Occupied(mut entry) = self.newest.entry(key) {
             let count = &mut entry.get_mut().count;
             assert!(*count > 0, "{key:?} has no prepared operation");

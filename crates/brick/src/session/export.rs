@@ -21,10 +21,12 @@ use crate::offline::offline;
 use crate::refusal::error_line;
 use crate::request::Token;
 use crate::tables::TableState;
+use brickyard_command::hash::{Head, Whole};
 use brickyard_command::{ErrorReply, KeyValue, hash, payload_of};
 use brickyard_table::{LocalPartition, SnapshotId, Spoilt, ValueRef};
 use brickyard_types::{Instant, Medium, Op, PartitionId, Position, UnixMillis, ValueType, View};
 use brickyard_wire::Reply;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Bytes of a piece, at most by one step's more.
@@ -88,8 +90,15 @@ struct Piece {
     token: Token,
     rows: Vec<Row>,
     has_more: bool,
-    /// By token, and which row each read is for.
-    reads: Vec<(u64, usize)>,
+    /// By token, and which value each read is for.
+    reads: Vec<(u64, Wanted)>,
+}
+
+/// Which value of a piece is read: that of a row, or of a part of it.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    row: usize,
+    part: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -110,6 +119,16 @@ enum Content {
         position: Position,
         len: usize,
     },
+    /// A hash in parts, in their order.
+    Parts(Head, Vec<Part>),
+}
+
+/// A part of a row's value.
+#[derive(Debug)]
+struct Part {
+    name: Vec<u8>,
+    op: Op,
+    content: Content,
 }
 
 impl Exports {
@@ -197,14 +216,14 @@ impl Exports {
         export.asked = now;
         let (rows, has_more) = match export.read(core) {
             Ok(read) => read,
-            Err(spoilt) => {
+            Err(error) => {
                 self.end(core, id);
-                return Err(refusal(partition, spoilt));
+                return Err(error);
             }
         };
         let protocol = clients[id].session.protocol;
         let token = clients.open_gather(id, Gather::new(Join::Only, protocol, 1));
-        let reads = self.fetch(core, id, &rows);
+        let reads = self.fetch(core, id, &rows, 0);
         if let Some(export) = self.of(id) {
             export.unfinished = Some(Piece {
                 token,
@@ -216,26 +235,43 @@ impl Exports {
         Ok(self.finish_piece(core, clients, id))
     }
 
-    /// Asks for the values that are in the log alone: by token, and which row each is of.
-    fn fetch(&mut self, core: &mut Core, id: ConnectionId, rows: &[Row]) -> Vec<(u64, usize)> {
+    /// Asks for the values that are in the log alone, of rows from `first` on: by token, and which each is.
+    fn fetch(
+        &mut self,
+        core: &mut Core,
+        id: ConnectionId,
+        rows: &[Row],
+        first: usize,
+    ) -> Vec<(u64, Wanted)> {
         let Some(export) = self.open.iter().find(|it| it.connection == id) else {
             return Vec::new();
         };
         let is_divided = core.table(export.table).is_some_and(|it| it.is_divided);
+        let partition = (!is_divided).then_some(export.partition);
         let mut reads = Vec::new();
-        for (at, row) in rows.iter().enumerate() {
-            if let Content::InLog { position, len } = row.content {
+        let mut want = |wanted: Wanted, key: &[u8], op: Op, content: &Content| {
+            if let Content::InLog { position, len } = content {
                 self.token_next += 1;
                 let token = TOKEN | self.token_next;
-                reads.push((token, at));
+                reads.push((token, wanted));
                 core.effects.push_back(Effect::Read(ColdRead {
                     token,
-                    position,
-                    partition: (!is_divided).then_some(export.partition),
-                    op: row.op,
-                    key: row.key.clone(),
-                    value_len: len as u32,
+                    position: *position,
+                    partition,
+                    op,
+                    key: key.to_vec(),
+                    value_len: *len as u32,
                 }));
+            }
+        };
+        for (at, row) in rows.iter().enumerate() {
+            let row_at = first + at;
+            let wanted = |part| Wanted { row: row_at, part };
+            want(wanted(None), &row.key, row.op, &row.content);
+            if let Content::Parts(_, parts) = &row.content {
+                for (number, part) in parts.iter().enumerate() {
+                    want(wanted(Some(number)), &part.name, part.op, &part.content);
+                }
             }
         }
         reads
@@ -250,33 +286,38 @@ impl Exports {
         value: Result<&[u8], String>,
     ) -> Option<(Token, Vec<u8>)> {
         assert!(is_of_export(token), "token {token} is of another read");
-        let is_it = |it: &(u64, usize)| it.0 == token;
-        let (id, piece, at) = self.open.iter_mut().find_map(|it| {
-            let piece = it.unfinished.as_mut()?;
-            let at = piece.reads.iter().position(is_it)?;
-            Some((it.connection, piece, at))
+        let is_it = |it: &(u64, Wanted)| it.0 == token;
+        let (export, at) = self.open.iter_mut().find_map(|it| {
+            let reads = &it.unfinished.as_ref()?.reads;
+            let at = reads.iter().position(is_it)?;
+            Some((it, at))
         })?;
-        let (_, row) = piece.reads.swap_remove(at);
-        assert!(
-            matches!(piece.rows[row].content, Content::InLog { .. }),
-            "row {row} was read already"
-        );
-        match value {
-            Ok(value) => {
-                piece.rows[row].content = Content::Here(value.to_vec());
-                self.finish_piece(core, clients, id)
-            }
+        let id = export.connection;
+        let mut piece = export.unfinished.take()?;
+        let (_, wanted) = piece.reads.swap_remove(at);
+        let put = match value {
+            Ok(value) => piece.put(wanted, value, |key, value| export.content(core, key, value)),
             Err(text) => {
-                let token = piece.token;
                 core.stats().errors.damaged.add(1);
-                self.end(core, id);
-                let error = ErrorReply::new(format!(
+                Err(ErrorReply::new(format!(
                     "DAMAGED a value could not be read back, so the export ended: {text}. Run \"brickyard inspect\" on \
                      the data directory"
-                ));
-                Some((token, error_line(&error)))
+                )))
             }
+        };
+        if let Err(error) = put {
+            self.end(core, id);
+            return Some((piece.token, error_line(&error)));
         }
+        if wanted.part.is_none() {
+            // It may have been a head.
+            let more = self.fetch(core, id, &piece.rows[wanted.row..=wanted.row], wanted.row);
+            piece.reads.extend(more);
+        }
+        if let Some(export) = self.of(id) {
+            export.unfinished = Some(piece);
+        }
+        self.finish_piece(core, clients, id)
     }
 
     fn finish_piece(
@@ -290,8 +331,6 @@ impl Exports {
         let at = export.at;
         let piece = export.unfinished.take_if(|piece| piece.reads.is_empty())?;
         let mut bytes = Vec::new();
-        let is_here = |row: &Row| !matches!(row.content, Content::InLog { .. });
-        assert!(piece.rows.iter().all(is_here), "a value is yet to be read");
         let rendered = piece.render((at, core.unix), &mut Reply::new(&mut bytes, protocol));
         if let Err(error) = rendered {
             self.end(core, id);
@@ -395,23 +434,21 @@ fn exportable(
 
 impl Export {
     /// Reads a piece of the snapshot; whether there is more.
-    fn read(&self, core: &mut Core) -> Result<(Vec<Row>, bool), Spoilt> {
-        let state = core.table_mut(self.table).ok_or(Spoilt::Cleared)?;
-        let mut rows = Vec::new();
+    fn read(&self, core: &mut Core) -> Result<(Vec<Row>, bool), ErrorReply> {
+        let spoilt = |why| refusal(self.partition, why);
+        let mut rows: Vec<Row> = Vec::new();
         let mut bytes = 0;
         loop {
+            let state = core.table_mut(self.table).ok_or(Spoilt::Cleared);
+            let state = state.map_err(spoilt)?;
+            let first = rows.len();
             let has_more = state
                 .table
                 .read_snapshot(self.snapshot, STEP, |key, found| {
                     let content = match found.value {
                         _ if self.after.is_some_and(|after| found.op <= after) => Content::Known,
-                        ValueRef::Hot(value) => Content::Here(value.to_vec()),
-                        ValueRef::Cold { len } => Content::InLog {
-                            position: found.position,
-                            len,
-                        },
+                        value => Content::of(value, found.position),
                     };
-                    bytes += key.len() + content.len();
                     rows.push(Row {
                         key: key.to_vec(),
                         op: found.op,
@@ -419,25 +456,101 @@ impl Export {
                         value_type: found.value_type,
                         content,
                     });
-                })?;
+                })
+                .map_err(spoilt)?;
+            for row in &mut rows[first..] {
+                if let (Content::Here(value), ValueType::Hash) = (&row.content, row.value_type) {
+                    row.content = self.content(core, &row.key, value)?;
+                }
+                bytes += row.key.len() + row.content.len();
+            }
             if !has_more || bytes >= PIECE_BYTES {
                 return Ok((rows, has_more));
             }
         }
     }
+
+    /// What a key's hash has, whose record has this value: its parts, if it has some.
+    fn content(&self, core: &mut Core, key: &[u8], value: &[u8]) -> Result<Content, ErrorReply> {
+        let Some(head) = Head::read(value) else {
+            return Ok(Content::Here(value.to_vec()));
+        };
+        let spoilt = |why| refusal(self.partition, why);
+        let state = core.table_mut(self.table).ok_or(Spoilt::Cleared);
+        let table = &mut state.map_err(spoilt)?.table;
+        let mut parts = Vec::new();
+        for number in 0..head.parts {
+            let part = head.part(key, number);
+            let name = part.encode();
+            let found = table.snapshot_part(self.snapshot, &name).map_err(spoilt)?;
+            let found = found.ok_or_else(|| ErrorReply::no_part(part))?;
+            let (op, content) = (found.op, Content::of(found.value, found.position));
+            parts.push(Part { name, op, content });
+        }
+        Ok(Content::Parts(head, parts))
+    }
 }
 
 impl Content {
+    fn of(value: ValueRef<'_>, position: Position) -> Self {
+        match value {
+            ValueRef::Hot(value) => Self::Here(value.to_vec()),
+            ValueRef::Cold { len } => Self::InLog { position, len },
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Known => 0,
             Self::Here(bytes) => bytes.len(),
             Self::InLog { len, .. } => *len,
+            Self::Parts(head, _) => head.whole_len(),
+        }
+    }
+
+    /// The value, if whoever asks does not have it; all of it has been read.
+    fn value(&self) -> Result<Option<Cow<'_, [u8]>>, ErrorReply> {
+        match self {
+            Self::Known => Ok(None),
+            Self::Here(value) => Ok(Some(Cow::Borrowed(value))),
+            Self::InLog { .. } => panic!("a value is yet to be read"),
+            Self::Parts(head, parts) => {
+                let mut whole = Whole::new(*head);
+                for part in parts {
+                    if let Some(value) = part.content.value()? {
+                        whole.add(&value)?;
+                    }
+                }
+                Ok(Some(Cow::Owned(whole.finish()?)))
+            }
         }
     }
 }
 
 impl Piece {
+    /// A value was read back; `content_of` says what a row's is.
+    fn put(
+        &mut self,
+        wanted: Wanted,
+        value: &[u8],
+        content_of: impl FnOnce(&[u8], &[u8]) -> Result<Content, ErrorReply>,
+    ) -> Result<(), ErrorReply> {
+        let row = &mut self.rows[wanted.row];
+        let content = match (&mut row.content, wanted.part) {
+            (Content::Parts(_, parts), Some(at)) => &mut parts[at].content,
+            (content, _) => content,
+        };
+        assert!(
+            matches!(content, Content::InLog { .. }),
+            "{wanted:?} was read already"
+        );
+        *content = match (wanted.part, row.value_type) {
+            (None, ValueType::Hash) => content_of(&row.key, value)?,
+            _ => Content::Here(value.to_vec()),
+        };
+        Ok(())
+    }
+
     /// A row is an array: key, op, expiry, value; of what is no string the payload of DUMP, and a 1 behind it.
     fn render(&self, (at, now): (At, UnixMillis), reply: &mut Reply<'_>) -> Result<(), ErrorReply> {
         reply.array(5);
@@ -453,12 +566,13 @@ impl Piece {
             reply.integer(row.op.0.cast_signed());
             let mut expires_at = row.expires_at;
             let mut payload = None;
+            let value = row.content.value()?;
             assert!(
                 is_string || row.value_type == ValueType::Hash,
                 "{:?} has no payload",
                 row.value_type
             );
-            if let (Content::Here(value), false) = (&row.content, is_string) {
+            if let (Some(value), false) = (&value, is_string) {
                 expires_at = hash::key_expiry(value, expires_at)?;
                 let entry = KeyValue {
                     value,
@@ -469,10 +583,9 @@ impl Piece {
                 payload = Some(payload_of(&entry, now)?);
             }
             reply.integer(expires_at.map_or(-1, |at| at.0.cast_signed()));
-            match (&row.content, &payload) {
-                (_, Some(payload)) => reply.bulk(payload),
-                (Content::Here(value), None) => reply.bulk(value),
-                (Content::Known | Content::InLog { .. }, None) => reply.null(),
+            match payload.as_deref().or(value.as_deref()) {
+                Some(bytes) => reply.bulk(bytes),
+                None => reply.null(),
             }
             if !is_string {
                 reply.integer(1);

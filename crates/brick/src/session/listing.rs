@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use brickyard_command::glob;
 use brickyard_routing::TableMap;
 use brickyard_table::{Found, ScanPosition};
+use brickyard_types::part::is_part;
 use brickyard_types::{Slot, UnixMillis, ValueType};
 use brickyard_wire::Reply;
 
@@ -46,7 +47,7 @@ fn each_key(
             ScanPosition::START,
             usize::MAX,
             |key, found| {
-                if is_there(&found, core.unix) {
+                if !is_part(key) && is_there(&found, core.unix) {
                     visit(&state.map, key);
                 }
             },

@@ -21,6 +21,7 @@ use brickyard_command::{Args, OwnedArgs};
 use brickyard_routing::{Cursor, TableMap};
 use brickyard_table::{Found, ScanPosition, ValueRef};
 use brickyard_types::ValueType;
+use brickyard_types::part::is_part;
 use brickyard_wire::{Protocol, Reply};
 use std::ops::Range;
 
@@ -30,6 +31,10 @@ const STEP: usize = 256;
 /// Bytes of keys after which a brick's page ends, whatever its COUNT is: it is but a hint, and the loop has
 /// others to serve.
 const BYTES_MAX: usize = 4 << 20;
+
+/// Parts of values that a page passes over for each key that it is to have; and at least.
+const PARTS_A_KEY: usize = 16;
+const PARTS_MIN: usize = 4_096;
 
 /// Partitions that a page covers if nobody knows how many keys they have.
 const LEAVES: usize = 16;
@@ -88,8 +93,12 @@ pub(super) fn page(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<
     };
     let count = usize::try_from(scan.count).unwrap_or(usize::MAX);
     let mut found: Vec<Vec<u8>> = Vec::new();
-    let (mut seen, mut bytes) = (0, 0);
-    let is_full = |seen: usize, bytes: usize| seen >= count || bytes >= BYTES_MAX;
+    // Parts of values are no keys; a page ends nevertheless when it has come by very many.
+    let (mut seen, mut passed, mut bytes) = (0, 0, 0);
+    let passed_max = count.saturating_mul(PARTS_A_KEY).max(PARTS_MIN);
+    let is_full = |seen: usize, passed: usize, bytes: usize| {
+        seen >= count || passed >= passed_max || bytes >= BYTES_MAX
+    };
     let mut cursor = partitions.advance(range.end - 1, None);
     let own = state.leaves().filter(|leaf| range.contains(leaf));
     'leaves: for leaf in own {
@@ -97,7 +106,8 @@ pub(super) fn page(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<
             continue;
         };
         // What this brick may not speak for waits until it may: the first one has been asked about.
-        if is_full(seen, bytes) || leaf > begin.leaf && !core.has_in_hand(partition, false) {
+        if is_full(seen, passed, bytes) || leaf > begin.leaf && !core.has_in_hand(partition, false)
+        {
             cursor = Some(Cursor::at(partitions.leaves()[leaf].prefix));
             break;
         }
@@ -106,12 +116,16 @@ pub(super) fn page(core: &Core, table: usize, args: Args<'_>, reply: &mut Reply<
             false => ScanPosition::START,
         });
         while let Some(at) = from {
-            if is_full(seen, bytes) {
+            if is_full(seen, passed, bytes) {
                 cursor = partitions.advance(leaf, Some(at.0));
                 break 'leaves;
             }
             let step = (count - seen).min(STEP);
             from = state.table.scan(partition.local, at, step, |key, it| {
+                if is_part(key) {
+                    passed += 1;
+                    return;
+                }
                 seen += 1;
                 let is_wanted = is_there(&it, core.unix)
                     && partition.clear.is_none()

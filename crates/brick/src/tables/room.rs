@@ -4,6 +4,7 @@
 //!
 //! Not here: who decides that something leaves (`memory.rs`).
 
+use super::orphans::Orphans;
 use crate::log::Log;
 use crate::output::{CommitDependency, Frontier, Meets};
 use brickyard_types::{Eviction, Medium, TableAttributes};
@@ -17,6 +18,8 @@ pub(crate) struct Room {
     leaving_bytes: usize,
     /// How far the log was when they were looked through.
     looked_at: Frontier,
+    /// Parts of hashes that are to go.
+    pub(crate) orphans: Orphans,
 }
 
 impl Room {

@@ -169,10 +169,15 @@ impl TableState {
         assert!(prepared.op > Op(0), "ops are numbered from 1: {prepared:?}");
         let key_at = prepared.key_at as usize;
         let key = &bytes[key_at..key_at + usize::from(prepared.key_len)];
+        if prepared.kind == Kind::Delete {
+            self.note_end_of_value((partition, hash), key, None);
+        }
         match prepared.kind {
             Kind::Put => {
                 let value_at = prepared.value_at as usize;
                 let value = &bytes[value_at..value_at + prepared.value_len as usize];
+                let after = Some((prepared.value_type, value));
+                self.note_end_of_value((partition, hash), key, after);
                 let put = Put {
                     value: ValueRef::Hot(value),
                     expires_at: prepared.expires_at,

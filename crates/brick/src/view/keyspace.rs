@@ -7,12 +7,18 @@ use crate::gather::REPLY_TOO_LONG;
 use crate::lease_gate::{grant, may_write};
 use crate::refusal::{EARLIER_NODE, EARLIER_NODE_SLOTS};
 use brickyard_command::hash::first_expiry;
-use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
+use brickyard_command::{ErrorReply, Failure, KeyValue, Keyspace, NewValue, Probe};
 use brickyard_metadata::Level;
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
+use brickyard_types::part::{PartName, is_reserved};
 use brickyard_types::record::Kind;
 use brickyard_types::{PartitionId, UnixMillis, ValueType};
+
+/// A client's key that looks like a name of a part.
+const RESERVED: ErrorReply = ErrorReply::constant(
+    "ERR this key begins with eight bytes that are kept for parts of large hashes; use another key",
+);
 
 /// Bytes of values that any command may read; past that the settings are asked.
 const READ_BYTES_FREE: usize = 1 << 20;
@@ -30,101 +36,50 @@ impl Keyspace for View<'_> {
 
     #[inline]
     fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
-        if self.reads.bytes > READ_BYTES_FREE && self.reads_too_much() {
-            return Err(Failure::Error(REPLY_TOO_LONG));
+        if self.may_have_parts()
+            && let Some(head) = self.head_at(key)?
+        {
+            return self.read_whole(key, head).map(Some);
         }
-        let location = self.locate(key);
-        let now = self.core.unix;
-        let Self {
-            core,
-            place,
-            context,
-            values,
-            read_set,
-            wanted,
-            expired,
-            locked,
-            is_unsettled,
-            reads_past_room,
-            reads,
-            ..
-        } = self;
-        match newest(core, *place, *context, values, key, location, read_set) {
-            Newest::Hot {
-                value_type: ValueType::Intent,
-                ..
-            } if !context.sees_intents => {
-                locked.push(key.to_vec());
-                Err(Failure::Suspend)
-            }
-            Newest::Hot {
-                value,
-                expires_at,
-                op,
-                value_type,
-            } => {
-                reads.hits += 1;
-                reads.bytes += value.len();
-                if reads.bytes > context.values_max {
-                    *reads_past_room = true;
-                    return Err(Failure::Suspend);
-                }
-                if value_type == ValueType::Hash && first_expiry(value).is_some_and(|at| at < now) {
-                    // What is over of it goes, as a key does whose time is over.
-                    note_expired(expired, location, key);
-                }
-                Ok(Some(KeyValue {
-                    value,
-                    expires_at,
-                    op,
-                    value_type,
-                }))
-            }
-            Newest::None => {
-                reads.misses += 1;
-                Ok(None)
-            }
-            Newest::Expired => {
-                reads.misses += 1;
-                note_expired(expired, location, key);
-                Ok(None)
-            }
-            // Rule `reads of several keys see one moment`: of several keys each is waited for, not only the first.
-            Newest::Unsettled => {
-                *is_unsettled = true;
-                Err(Failure::Suspend)
-            }
-            Newest::Damaged { partition, table } => Err(damaged(partition, table)),
-            Newest::Cold {
-                value_type: ValueType::Intent,
-                ..
-            } if !context.sees_intents => {
-                locked.push(key.to_vec());
-                Err(Failure::Suspend)
-            }
-            Newest::Cold {
-                op, len, position, ..
-            } => {
-                reads.bytes += len as usize;
-                if reads.bytes > context.values_max {
-                    *reads_past_room = true;
-                    return Err(Failure::Suspend);
-                }
-                wanted.push(ColdWanted {
-                    place: *place,
-                    hash: KeyHash(location.key_hash),
-                    name: key.to_vec(),
-                    op,
-                    position,
-                    value_len: len,
-                });
-                Err(Failure::Suspend)
-            }
+        self.read_stored(key)
+    }
+
+    #[inline]
+    fn read_stored(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+        if is_reserved(key) {
+            return Ok(None);
         }
+        self.read_record(key, true)
+    }
+
+    fn whole_bytes_max(&self, key: &[u8]) -> Option<usize> {
+        self.hash_whole_bytes_max(key)
+    }
+
+    fn next_value(&self) -> u64 {
+        self.partition().op.next().0
+    }
+
+    fn read_part(&mut self, part: PartName<'_>) -> Result<&[u8], Failure> {
+        match self.read_record(&part.encode(), false)? {
+            Some(record) => Ok(record.value),
+            None => Err(ErrorReply::no_part(part).into()),
+        }
+    }
+
+    fn put_part(&mut self, part: PartName<'_>, value: &[u8]) -> Result<(), Failure> {
+        self.stage_part(part, Some(value))
+    }
+
+    fn delete_part(&mut self, part: PartName<'_>) -> Result<(), Failure> {
+        self.stage_part(part, None)
     }
 
     #[inline]
     fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
+        if is_reserved(key) {
+            return Ok(None);
+        }
         let location = self.locate(key);
         let Self {
             core,
@@ -198,6 +153,9 @@ impl Keyspace for View<'_> {
     }
 
     fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
+        if is_reserved(key) {
+            return Err(Failure::Error(RESERVED));
+        }
         if put.value_type == ValueType::Hash && !self.core.shared.lowest_level.has(Level::HASHES) {
             return Err(Failure::Error(EARLIER_NODE));
         }
@@ -282,18 +240,120 @@ impl Keyspace for View<'_> {
         let Some(probe) = self.probe(key)? else {
             return Ok(None);
         };
-        let location = self.locate(key);
-        let local = self.partition_mut().local;
-        let bytes = self
-            .state()
-            .table
-            .record_memory(local, KeyHash(location.key_hash), key);
+        let head = match self.may_have_parts() {
+            true => self.head_at(key)?,
+            false => None,
+        };
+        if let Some(head) = head {
+            return Ok(Some(self.parts_memory(key, &head)));
+        }
+        let bytes = self.record_memory(key);
         // A value that has not committed has no record yet.
         Ok(Some(bytes.unwrap_or(key.len() + probe.value_len)))
     }
 }
 
 impl View<'_> {
+    /// What the record of that name holds, which is that of a key, or a part of a key's value.
+    #[inline]
+    pub(super) fn read_record(
+        &mut self,
+        key: &[u8],
+        is_key: bool,
+    ) -> Result<Option<KeyValue<'_>>, Failure> {
+        if self.reads.bytes > READ_BYTES_FREE && self.reads_too_much() {
+            return Err(Failure::Error(REPLY_TOO_LONG));
+        }
+        let location = self.locate(key);
+        let now = self.core.unix;
+        let Self {
+            core,
+            place,
+            context,
+            values,
+            read_set,
+            wanted,
+            expired,
+            locked,
+            is_unsettled,
+            reads_past_room,
+            reads,
+            ..
+        } = self;
+        match newest(core, *place, *context, values, key, location, read_set) {
+            Newest::Hot {
+                value_type: ValueType::Intent,
+                ..
+            } if !context.sees_intents => {
+                locked.push(key.to_vec());
+                Err(Failure::Suspend)
+            }
+            Newest::Hot {
+                value,
+                expires_at,
+                op,
+                value_type,
+            } => {
+                reads.hits += u64::from(is_key);
+                reads.bytes += value.len();
+                if reads.bytes > context.values_max {
+                    *reads_past_room = true;
+                    return Err(Failure::Suspend);
+                }
+                if value_type == ValueType::Hash && first_expiry(value).is_some_and(|at| at < now) {
+                    // What is over of it goes, as a key does whose time is over.
+                    note_expired(expired, location, key);
+                }
+                Ok(Some(KeyValue {
+                    value,
+                    expires_at,
+                    op,
+                    value_type,
+                }))
+            }
+            Newest::None => {
+                reads.misses += u64::from(is_key);
+                Ok(None)
+            }
+            Newest::Expired => {
+                reads.misses += u64::from(is_key);
+                note_expired(expired, location, key);
+                Ok(None)
+            }
+            // Rule `reads of several keys see one moment`: of several keys each is waited for, not only the first.
+            Newest::Unsettled => {
+                *is_unsettled = true;
+                Err(Failure::Suspend)
+            }
+            Newest::Damaged { partition, table } => Err(damaged(partition, table)),
+            Newest::Cold {
+                value_type: ValueType::Intent,
+                ..
+            } if !context.sees_intents => {
+                locked.push(key.to_vec());
+                Err(Failure::Suspend)
+            }
+            Newest::Cold {
+                op, len, position, ..
+            } => {
+                reads.bytes += len as usize;
+                if reads.bytes > context.values_max {
+                    *reads_past_room = true;
+                    return Err(Failure::Suspend);
+                }
+                wanted.push(ColdWanted {
+                    place: *place,
+                    hash: KeyHash(location.key_hash),
+                    name: key.to_vec(),
+                    op,
+                    position,
+                    value_len: len,
+                });
+                Err(Failure::Suspend)
+            }
+        }
+    }
+
     /// Rule `copies are recalled before a write`: what clients keep of the key is theirs no more when it is written.
     #[inline]
     fn recall_copies(&mut self, key: &[u8]) -> Result<(), Failure> {

@@ -503,6 +503,8 @@ fn apply_unlogged(
                 &joined[..]
             }
         };
+        let after = Some((put.value_type, value));
+        state.note_end_of_value((partition, hash), name, after);
         let put = Put {
             value: ValueRef::Hot(value),
             expires_at: put.expires_at,
@@ -513,6 +515,7 @@ fn apply_unlogged(
         let applied = state.table.put(partition, hash, name, &put);
         assert!(applied.is_ok(), "admission refuses a put that does not fit");
     } else {
+        state.note_end_of_value((partition, hash), name, None);
         state.table.remove(partition, hash, name, op);
     }
     state.stats.writes.add(1);

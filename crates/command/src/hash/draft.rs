@@ -5,7 +5,9 @@
 //! Invariant: finding a field costs the same however many there are, once a command has more than a few to find.
 
 use super::HashRecord;
-use super::fields::{Field, Fields, write};
+use super::fields::{Field, Fields, TOO_LARGE, write};
+use super::head::Head;
+use super::parts::{Loaded, PartsChange, is_for_parts, put_in_parts};
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::{Keyspace, NewValue};
 use brickyard_types::{UnixMillis, ValueType};
@@ -25,6 +27,8 @@ pub(super) struct Draft<'a> {
     pub(super) key_expires_at: Option<UnixMillis>,
     /// Whether a field was set or removed.
     is_changed: bool,
+    /// The hash is in parts, and the fields are those of some of them.
+    parts: Option<(Head, &'a Loaded)>,
 }
 
 /// What a draft does to its key.
@@ -33,6 +37,8 @@ pub(super) enum Change {
     /// No field was set or removed.
     Nothing,
     Put(HashRecord),
+    /// Some of its parts are changed.
+    Parts(PartsChange),
     /// No field is left.
     Delete,
 }
@@ -45,6 +51,7 @@ impl<'a> Draft<'a> {
             places: None,
             key_expires_at: None,
             is_changed: false,
+            parts: None,
         }
     }
 
@@ -58,7 +65,24 @@ impl<'a> Draft<'a> {
             places: None,
             key_expires_at,
             is_changed: false,
+            parts: None,
         }
+    }
+
+    /// What there is in some parts of a hash. Only fields that these have, or would have, may be asked for.
+    pub(super) fn of_parts(
+        loaded: &'a Loaded,
+        head: Head,
+        expires_at: Option<UnixMillis>,
+    ) -> Result<Self, ErrorReply> {
+        let fields = loaded.fields()?.into_iter().map(Some).collect();
+        Ok(Self {
+            fields,
+            places: None,
+            key_expires_at: expires_at,
+            is_changed: false,
+            parts: Some((head, loaded)),
+        })
     }
 
     /// So many fields will be asked for.
@@ -129,10 +153,14 @@ impl<'a> Draft<'a> {
 
     /// What to do to the key.
     pub(super) fn change(&self) -> Change {
-        match self.is_changed {
-            false => Change::Nothing,
-            true => self.stored().map_or(Change::Delete, Change::Put),
+        if !self.is_changed {
+            return Change::Nothing;
         }
+        if let Some((head, loaded)) = self.parts {
+            let fields = self.fields.iter().flatten();
+            return Change::Parts(loaded.changed(head, self.key_expires_at, fields));
+        }
+        self.stored().map_or(Change::Delete, Change::Put)
     }
 }
 
@@ -142,15 +170,23 @@ impl Change {
         let (value, expires_at) = match self {
             Self::Nothing => return Ok(()),
             Self::Delete => return keyspace.delete(key).map(|_| ()),
+            Self::Parts(change) => {
+                // The draft was made of parts, so the keyspace keeps some.
+                let max = keyspace.whole_bytes_max(key).unwrap_or_default();
+                return change.apply(keyspace, key, max);
+            }
             Self::Put(record) => record,
         };
         // A table has room for the length of a string that is as long as may be, and of others one byte less.
         if value.len() >= keyspace.value_bytes_max() {
-            return Err(ErrorReply::constant(
-                "ERR the fields of one hash may have 64 MiB at most, or value_bytes_max if that is less; use several \
-                 keys",
-            )
-            .into());
+            return Err(TOO_LARGE.into());
+        }
+        if let Some(max) = keyspace
+            .whole_bytes_max(key)
+            .filter(|max| value.len() > *max)
+            && is_for_parts(&value)
+        {
+            return put_in_parts(keyspace, key, (&value, expires_at), max);
         }
         let put = NewValue {
             value: &[&value],

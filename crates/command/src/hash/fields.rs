@@ -1,9 +1,9 @@
-//! How a hash's fields stand in its value.
+//! How a hash's fields stand in its value, or in a part of it.
 //!
 //! In:  a record's value. Out: [`Fields`], read in place.
 //!
 //! ```text
-//! u8  form      1: all fields are here
+//! u8  form      1: all fields are here (2: see `parts`)
 //! u8  flags     1: some field has an expiry; 2: the key's own expiry stands here
 //! u32 count     of fields
 //! [u64 first    flag 1: when the first field expires]
@@ -13,6 +13,7 @@
 //! Fixed numbers are little-endian; lengths are in groups of seven bits, the lowest first, the eighth bit says that more
 //! follow.
 
+use super::head::{Head, WHOLE_HEADER_BYTES};
 use crate::error::ErrorReply;
 use brickyard_types::UnixMillis;
 
@@ -20,7 +21,7 @@ use brickyard_types::UnixMillis;
 const WHOLE: u8 = 1;
 
 /// Bytes before what the flags announce.
-const HEADER_BYTES: usize = 6;
+pub(super) const HEADER_BYTES: usize = WHOLE_HEADER_BYTES;
 
 const HAS_EXPIRIES: u8 = 1;
 const HAS_KEY_EXPIRY: u8 = 2;
@@ -38,6 +39,11 @@ const LISTPACK_BYTES_MAX: usize = 64;
 /// The value is none that is written here.
 pub(super) const DAMAGED: ErrorReply = ErrorReply::constant(
     "DAMAGED the value of this hash is none that this program writes; DEL the key, or restore it from a backup",
+);
+
+/// More than one key's value may have.
+pub(super) const TOO_LARGE: ErrorReply = ErrorReply::constant(
+    "ERR the fields of one hash may have 64 MiB at most, or value_bytes_max if that is less; use several keys",
 );
 
 /// A field of a hash.
@@ -101,6 +107,15 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// Reads a part of a hash, or a whole one: no field of it has an expiry.
+    #[inline]
+    pub(super) fn of_part(value: &'a [u8]) -> Result<Self, ErrorReply> {
+        match value {
+            [WHOLE, 0, ..] => Self::read(value, None),
+            _ => Err(DAMAGED),
+        }
+    }
+
     /// The same fields but those whose time was over at `now`.
     #[inline]
     pub(super) const fn hiding_due(self, now: UnixMillis) -> Self {
@@ -110,6 +125,11 @@ impl<'a> Fields<'a> {
     /// How many there are at most: those whose time is over may be among them.
     pub(super) const fn count_max(&self) -> usize {
         self.count
+    }
+
+    /// All of them, as they are stored.
+    pub(super) const fn run(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// Bytes of all of them.
@@ -216,7 +236,10 @@ pub fn key_expiry(
     value: &[u8],
     expires_at: Option<UnixMillis>,
 ) -> Result<Option<UnixMillis>, ErrorReply> {
-    Ok(Fields::read(value, expires_at)?.key_expires_at)
+    match Head::read(value) {
+        Some(_) => Ok(expires_at),
+        None => Ok(Fields::read(value, expires_at)?.key_expires_at),
+    }
 }
 
 /// Redis's word for how it would keep this hash.

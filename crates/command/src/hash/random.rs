@@ -1,7 +1,7 @@
 //! HRANDFIELD.
 
-use super::fields::Field;
-use super::read;
+use super::fields::{DAMAGED, Field, Fields};
+use super::{Found, read, with_whole};
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::Keyspace;
@@ -20,15 +20,7 @@ pub(crate) fn hrandfield<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let Some(count) = args.get(2) else {
-        let random = keyspace.random();
-        let fields = read(keyspace, args.at(1))?;
-        let at = fields.map(|it| random % (it.len() as u64).max(1));
-        let field = fields.zip(at).and_then(|(mut it, at)| it.nth(at as usize));
-        match field {
-            Some(field) => reply.bulk(field.name),
-            None => reply.null(),
-        }
-        return Ok(());
+        return one(args.at(1), keyspace, reply);
     };
     let count = integer(count)?;
     if count == i64::MIN {
@@ -60,6 +52,36 @@ pub(crate) fn hrandfield<K: Keyspace>(
         write(chosen.into_iter(), has_values, reply);
     }
     Ok(())
+}
+
+/// One of them. Of a hash in parts a part is drawn first: they have about as many fields each.
+fn one<K: Keyspace>(key: &[u8], keyspace: &mut K, reply: &mut Reply<'_>) -> Result<(), Failure> {
+    let mut random = keyspace.random();
+    let drawn = with_whole(keyspace, key, |fields| {
+        let at = fields.map(|it| random % (it.len() as u64).max(1));
+        let field = fields.zip(at).and_then(|(mut it, at)| it.nth(at as usize));
+        match field {
+            Some(field) => reply.bulk(field.name),
+            None => reply.null(),
+        }
+    })?;
+    let Found::InParts(head) = drawn else {
+        return Ok(());
+    };
+    let first = below(&mut random, head.parts as usize) as u32;
+    // Some may be empty, but not all.
+    for number in (first..head.parts).chain(0..first) {
+        let part = keyspace.read_part(head.part(key, number))?;
+        let mut fields = Fields::of_part(part)?;
+        let len = fields.len();
+        if len > 0
+            && let Some(field) = fields.nth(below(&mut random, len))
+        {
+            reply.bulk(field.name);
+            return Ok(());
+        }
+    }
+    Err(DAMAGED.into())
 }
 
 /// Bytes that a reply of so many fields has at most.

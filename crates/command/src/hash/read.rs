@@ -1,7 +1,7 @@
 //! Reading fields: HGET, HMGET, HEXISTS, HLEN, HSTRLEN, HGETALL, HKEYS, HVALS.
 
 use super::fields::{DAMAGED, Field, Fields};
-use super::read;
+use super::{Found, Head, read, with_field, with_whole};
 use crate::args::Args;
 use crate::error::Failure;
 use crate::keyspace::Keyspace;
@@ -17,9 +17,9 @@ pub(crate) fn hget<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let fields = read(keyspace, args.at(1))?;
-    bulk_or_null(fields.and_then(|it| it.find(args.at(2))), reply);
-    Ok(())
+    with_field(keyspace, args.at(1), args.at(2), |field| {
+        bulk_or_null(field, reply);
+    })
 }
 
 pub(super) fn bulk_or_null(field: Option<Field<'_>>, reply: &mut Reply<'_>) {
@@ -45,25 +45,54 @@ pub(super) fn several<'n, K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let start = reply.position();
-    let fields = read(keyspace, key)?;
-    reply.array(names.len());
-    let there = fields.map_or(0, |it| it.bytes());
-    let mut told = 0;
-    each_of(fields, names.clone(), |field| {
-        told += field.map_or(0, |it| it.value.len());
-        if told <= there {
-            bulk_or_null(field, reply);
-        }
-    });
-    if told > there {
-        // Some were named more than once.
-        reply.truncate(start);
-        keyspace.reserve(told - there)?;
-        let fields = read(keyspace, key)?;
+    // Bytes that are told of fields that were named more than once.
+    let repeated = with_whole(keyspace, key, |fields| {
         reply.array(names.len());
-        each_of(fields, names, |field| bulk_or_null(field, reply));
+        let there = fields.map_or(0, |it| it.bytes());
+        let mut told = 0;
+        each_of(fields, names.clone(), |field| {
+            told += field.map_or(0, |it| it.value.len());
+            if told <= there {
+                bulk_or_null(field, reply);
+            }
+        });
+        told.saturating_sub(there)
+    })?;
+    match repeated {
+        Found::Whole(0) => Ok(()),
+        Found::Whole(bytes) => {
+            reply.truncate(start);
+            keyspace.reserve(bytes)?;
+            let fields = read(keyspace, key)?;
+            reply.array(names.len());
+            each_of(fields, names, |field| bulk_or_null(field, reply));
+            Ok(())
+        }
+        Found::InParts(head) => several_in_parts(key, &head, names, keyspace, reply),
     }
-    Ok(())
+}
+
+fn several_in_parts<'n, K: Keyspace>(
+    key: &[u8],
+    head: &Head,
+    names: impl ExactSizeIterator<Item = &'n [u8]>,
+    keyspace: &mut K,
+    reply: &mut Reply<'_>,
+) -> Result<(), Failure> {
+    reply.array(names.len());
+    let mut is_suspended = false;
+    for name in names {
+        match keyspace.read_part(head.part_with(key, name)) {
+            Ok(part) => bulk_or_null(Fields::of_part(part)?.find(name), reply),
+            // All parts that it needs are read at once.
+            Err(Failure::Suspend) => is_suspended = true,
+            Err(error) => return Err(error),
+        }
+    }
+    match is_suspended {
+        true => Err(Failure::Suspend),
+        false => Ok(()),
+    }
 }
 
 /// Calls `f` with what there is of each name.
@@ -88,9 +117,8 @@ pub(crate) fn hexists<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let fields = read(keyspace, args.at(1))?;
-    let field = fields.and_then(|it| it.find(args.at(2)));
-    reply.integer(i64::from(field.is_some()));
+    let is_there = with_field(keyspace, args.at(1), args.at(2), |field| field.is_some())?;
+    reply.integer(i64::from(is_there));
     Ok(())
 }
 
@@ -99,8 +127,11 @@ pub(crate) fn hlen<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let fields = read(keyspace, args.at(1))?;
-    reply.integer(fields.map_or(0, Fields::len) as i64);
+    let len = with_whole(keyspace, args.at(1), |fields| fields.map_or(0, Fields::len))?;
+    reply.integer(match len {
+        Found::Whole(len) => len as i64,
+        Found::InParts(head) => i64::from(head.fields),
+    });
     Ok(())
 }
 
@@ -109,9 +140,10 @@ pub(crate) fn hstrlen<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
-    let fields = read(keyspace, args.at(1))?;
-    let field = fields.and_then(|it| it.find(args.at(2)));
-    reply.integer(field.map_or(0, |it| it.value.len()) as i64);
+    let len = with_field(keyspace, args.at(1), args.at(2), |field| {
+        field.map_or(0, |it| it.value.len())
+    })?;
+    reply.integer(len as i64);
     Ok(())
 }
 

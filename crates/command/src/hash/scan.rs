@@ -3,10 +3,12 @@
 //! In:  a cursor. Out: some fields, and where to go on.
 //!
 //! A small hash is one page, as in Redis. Pages of a large one go by the fields' hashes, so that a field that is there from
-//! the first page to the last one is on one of them, whatever comes and goes meanwhile.
+//! the first page to the last one is on one of them, whatever comes and goes meanwhile. A page of a hash in parts is some parts, each of
+//! which has the fields of one stretch of hashes, so cursors hold when a hash changes its form.
 
-use super::fields::Field;
-use super::read;
+use super::fields::{Field, Fields};
+use super::place::{end_of, part_of, place};
+use super::{Found, Head, with_whole};
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::glob;
@@ -14,7 +16,6 @@ use crate::keyspace::Keyspace;
 use crate::number::{IntegerText, integer};
 use crate::request::parse_cursor;
 use brickyard_wire::Reply;
-use rapidhash::v3::rapidhash_v3;
 
 /// Fields up to which a hash is one page, and that a page has at least, whatever COUNT says.
 const PAGE_MIN: usize = 512;
@@ -66,24 +67,67 @@ pub(crate) fn hscan<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let cursor = parse_cursor(args.at(2)).ok_or(ErrorReply::constant("ERR invalid cursor"))?;
-    let Some(fields) = read(keyspace, args.at(1))? else {
-        // Options go unread then, as in Redis.
-        reply.array(2);
-        reply.bulk(b"0");
-        reply.array(0);
-        return Ok(());
-    };
-    let options = Options::parse(args)?;
-    let (page, cursor) = if fields.count_max() <= PAGE_MIN {
-        (fields.collect(), 0)
-    } else {
-        page(fields, cursor, options.count)
-    };
+    let key = args.at(1);
+    let found = with_whole(keyspace, key, |fields| {
+        let Some(fields) = fields else {
+            // Options go unread then, as in Redis.
+            reply.array(2);
+            reply.bulk(b"0");
+            reply.array(0);
+            return Ok(());
+        };
+        let options = Options::parse(args)?;
+        let (found, cursor) = if fields.count_max() <= PAGE_MIN {
+            (fields.collect(), 0)
+        } else {
+            page(fields, cursor, options.count)
+        };
+        tell(&found, cursor, &options, reply);
+        Ok::<_, ErrorReply>(())
+    })?;
+    match found {
+        Found::Whole(told) => Ok(told?),
+        Found::InParts(head) => {
+            let options = Options::parse(args)?;
+            let (runs, next) = parts_from(key, &head, cursor, options.count, keyspace)?;
+            let mut found = Vec::new();
+            for run in &runs {
+                let fields = Fields::of_part(run)?;
+                found.extend(fields.filter(|field| place(field.name) >= cursor));
+            }
+            tell(&found, next, &options, reply);
+            Ok(())
+        }
+    }
+}
+
+/// The parts from a cursor on that have at least so many fields, and where the next page begins.
+fn parts_from<K: Keyspace>(
+    key: &[u8],
+    head: &Head,
+    cursor: u64,
+    count: usize,
+    keyspace: &mut K,
+) -> Result<(Vec<Vec<u8>>, u64), Failure> {
+    let (mut runs, mut fields, mut at) = (Vec::new(), 0, cursor);
+    loop {
+        let number = part_of(at, head.parts);
+        let run = keyspace.read_part(head.part(key, number))?;
+        fields += Fields::of_part(run)?.count_max();
+        runs.push(run.to_vec());
+        at = end_of(number, head.parts);
+        if at == 0 || fields >= count {
+            return Ok((runs, at));
+        }
+    }
+}
+
+fn tell(fields: &[Field<'_>], cursor: u64, options: &Options<'_>, reply: &mut Reply<'_>) {
     let is_wanted = |field: &&Field<'_>| {
         let pattern = options.pattern;
         pattern.is_none_or(|pattern| glob::matches(pattern, field.name, false))
     };
-    let found: Vec<&Field<'_>> = page.iter().filter(is_wanted).collect();
+    let found: Vec<&Field<'_>> = fields.iter().filter(is_wanted).collect();
     reply.array(2);
     reply.bulk(cursor_text(cursor).as_bytes());
     reply.array(found.len() * if options.has_values { 2 } else { 1 });
@@ -93,7 +137,6 @@ pub(crate) fn hscan<K: Keyspace>(
             reply.bulk(field.value);
         }
     }
-    Ok(())
 }
 
 /// The fields with the lowest places from `cursor` on, and where the next page begins; 0: there is none.
@@ -116,12 +159,6 @@ fn page<'a>(
     let next = later.min().unwrap_or(0);
     let page = placed.into_iter().filter(|(at, _)| *at <= last);
     (page.map(|(_, field)| field).collect(), next)
-}
-
-/// Where a field is in a scan: never 0, where a scan begins and ends, and the same on every node.
-fn place(name: &[u8]) -> u64 {
-    // Clients take cursors for signed numbers, some for what a double holds exactly.
-    (rapidhash_v3(name) >> 11).max(1)
 }
 
 fn cursor_text(cursor: u64) -> IntegerText {

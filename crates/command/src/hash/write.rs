@@ -2,8 +2,9 @@
 
 use super::draft::{Change, Draft};
 use super::fields::Field;
+use super::parts::{Loaded, head_of};
 use super::read::bulk_or_null;
-use super::{counted, read};
+use super::{Found, counted, read, with_field, with_whole};
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::ExpiryOption;
@@ -20,6 +21,22 @@ pub(super) fn draft<'a, K: Keyspace>(
 ) -> Result<Draft<'a>, Failure> {
     let now = keyspace.now();
     Ok(read(keyspace, key)?.map_or_else(Draft::new, |fields| Draft::of(fields, now)))
+}
+
+/// The same for a command that touches no other fields than these: of a hash in parts it is of those that have them.
+fn draft_of<'a, 'n, K: Keyspace>(
+    keyspace: &'a mut K,
+    key: &[u8],
+    names: impl Iterator<Item = &'n [u8]>,
+    loaded: &'a mut Loaded,
+) -> Result<Draft<'a>, Failure> {
+    if let Some((head, expires_at)) = head_of(keyspace, key)?
+        && keyspace.whole_bytes_max(key).is_some()
+    {
+        loaded.load(keyspace, key, &head, names)?;
+        return Ok(Draft::of_parts(loaded, head, expires_at)?);
+    }
+    draft(keyspace, key)
 }
 
 /// Names with their values.
@@ -39,14 +56,15 @@ fn set_one<K: Keyspace>(
     (name, value): (&[u8], &[u8]),
     keyspace: &mut K,
 ) -> Result<Option<bool>, Failure> {
-    let Some(fields) = read(keyspace, key)? else {
+    let set = with_whole(keyspace, key, |fields| {
+        let fields = fields?;
+        let (value, is_new) = fields.with_one(name, value)?;
+        Some(((value, fields.key_expires_at), is_new))
+    })?;
+    let Found::Whole(Some((record, is_new))) = set else {
         return Ok(None);
     };
-    let expires_at = fields.key_expires_at;
-    let Some((value, is_new)) = fields.with_one(name, value) else {
-        return Ok(None);
-    };
-    Change::Put((value, expires_at)).apply(keyspace, key)?;
+    Change::Put(record).apply(keyspace, key)?;
     Ok(Some(is_new))
 }
 
@@ -64,8 +82,10 @@ fn set_pairs<K: Keyspace>(
     {
         return Ok(i64::from(is_new));
     }
+    let mut loaded = Loaded::default();
     let (added, change) = {
-        let mut draft = draft(keyspace, args.at(1))?;
+        let names = args.from(2).step_by(2);
+        let mut draft = draft_of(keyspace, args.at(1), names, &mut loaded)?;
         draft.expect(args.len() / 2 - 1);
         let added: i64 = pairs(args.from(2)).map(|it| i64::from(draft.set(it))).sum();
         (added, draft.change())
@@ -99,8 +119,10 @@ pub(crate) fn hsetnx<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
+    let mut loaded = Loaded::default();
     let (is_free, change) = {
-        let mut draft = draft(keyspace, args.at(1))?;
+        let names = args.from(2).take(1);
+        let mut draft = draft_of(keyspace, args.at(1), names, &mut loaded)?;
         let is_free = draft.find(args.at(2)).is_none();
         if is_free {
             pairs(args.from(2)).for_each(|field| {
@@ -118,10 +140,11 @@ pub(crate) fn hdel<K: Keyspace>(
     keyspace: &mut K,
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
+    let mut loaded = Loaded::default();
     let (removed, change) = {
-        let mut draft = draft(keyspace, args.at(1))?;
-        draft.expect(args.len() - 2);
         let names = args.from(2);
+        let mut draft = draft_of(keyspace, args.at(1), names.clone(), &mut loaded)?;
+        draft.expect(args.len() - 2);
         let removed = names.filter_map(|name| draft.remove(name)).count();
         (removed, draft.change())
     };
@@ -136,8 +159,10 @@ pub(crate) fn hgetdel<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let names = counted(args, 2, 1)?;
+    let mut loaded = Loaded::default();
     let change = {
-        let mut draft = draft(keyspace, args.at(1))?;
+        let given = args.from(names.start);
+        let mut draft = draft_of(keyspace, args.at(1), given, &mut loaded)?;
         draft.expect(names.len());
         reply.array(names.len());
         names.for_each(|at| bulk_or_null(draft.remove(args.at(at)), reply));
@@ -259,8 +284,9 @@ fn put_value<K: Keyspace>(
     if set_one(key, (name, value), keyspace)?.is_some() {
         return Ok(());
     }
+    let mut loaded = Loaded::default();
     let change = {
-        let mut draft = draft(keyspace, key)?;
+        let mut draft = draft_of(keyspace, key, std::iter::once(name), &mut loaded)?;
         draft.set(Field {
             name,
             value,
@@ -277,15 +303,14 @@ pub(crate) fn hincrby<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let increment = integer(args.at(3))?;
-    let (sum, expires_at) = {
-        let field = read(keyspace, args.at(1))?.and_then(|it| it.find(args.at(2)));
+    let (sum, expires_at) = with_field(keyspace, args.at(1), args.at(2), |field| {
         let number = field.map_or(Some(0), |it| parse_integer(it.value));
         let number = number.ok_or(ErrorReply::constant("ERR hash value is not an integer"))?;
         let sum = number.checked_add(increment).ok_or(ErrorReply::constant(
             "ERR increment or decrement would overflow",
         ))?;
-        (sum, field.and_then(|it| it.expires_at))
-    };
+        Ok::<_, ErrorReply>((sum, field.and_then(|it| it.expires_at)))
+    })??;
     let text = IntegerText::new(sum);
     put_value(
         args.at(1),
@@ -306,16 +331,15 @@ pub(crate) fn hincrbyfloat<K: Keyspace>(
     if increment.to_text().is_none() {
         return Err(ErrorReply::constant("ERR value is NaN or Infinity").into());
     }
-    let (text, expires_at) = {
-        let field = read(keyspace, args.at(1))?.and_then(|it| it.find(args.at(2)));
+    let (text, expires_at) = with_field(keyspace, args.at(1), args.at(2), |field| {
         let number = field.map_or(Some(Extended::ZERO), |it| Extended::parse(it.value));
         let number = number.ok_or(ErrorReply::constant("ERR hash value is not a float"))?;
         let text = number.add(increment).to_text();
         let text = text.ok_or(ErrorReply::constant(
             "ERR increment would produce NaN or Infinity",
         ))?;
-        (text, field.and_then(|it| it.expires_at))
-    };
+        Ok::<_, ErrorReply>((text, field.and_then(|it| it.expires_at)))
+    })??;
     check_length(keyspace, text.len() as u64)?;
     put_value(
         args.at(1),

@@ -4,6 +4,7 @@ use brickyard_e2e::client::Client;
 use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::server::{ServerKind, Setup};
 use brickyard_e2e::value::Value;
+use std::collections::BTreeMap;
 
 /// A pair of short words for each of so many fields.
 fn pairs(count: usize) -> Vec<String> {
@@ -119,8 +120,11 @@ fn hashes_are_there_after_a_crash_in_tables_of_either_medium() {
             let reply = client.line(&format!("HGETALL h{n}"));
             let found = reply.pairs().expect("pairs");
             assert_eq!(found.len(), fields, "h{n} of {table}");
-            let (name, value) = found.last().expect("a field");
-            assert_eq!(name.text(), format!("f{}", fields - 1));
+            let last = format!("f{}", fields - 1);
+            let (_, value) = found
+                .iter()
+                .find(|it| it.0.text() == last)
+                .expect("a field");
             assert_eq!(value.text(), format!("value {}", fields - 1));
         }
         assert_eq!(client.line("HLEN h39").as_integer(), Some(389));
@@ -129,6 +133,53 @@ fn hashes_are_there_after_a_crash_in_tables_of_either_medium() {
         let at = client.line("PEXPIRETIME h38").as_integer();
         assert_eq!(at, Some(4_102_444_800_999));
         assert_eq!(client.line("TYPE h37").text(), "string");
+    }
+}
+
+/// A hash of many fields: what a write to one of them costs in the log, and that nothing of it is lost.
+#[test]
+fn a_field_of_a_large_hash_costs_what_a_field_costs() {
+    const FIELDS: usize = 20_000;
+    for options in [&[][..], &["MEDIUM", "disk", "MAXMEMORY", "1mb"]] {
+        let mut server = Setup::brickyard(1).start();
+        let mut client = server.connect();
+        let create = ["TABLE", "CREATE", "t", "DURABILITY", "log"];
+        client.must(&[&create[..], options].concat());
+        client.must(&["TABLE", "USE", "t"]);
+        for chunk in pairs(FIELDS).chunks(400) {
+            hset(&mut client, "h", chunk);
+        }
+        let appended = |client: &mut Client| -> u64 {
+            let info = client.call(&["INFO", "persistence"]).text();
+            let line = info
+                .lines()
+                .find_map(|it| it.strip_prefix("log_appended_bytes:"));
+            line.expect("bytes appended").parse().expect("a number")
+        };
+        let before = appended(&mut client);
+        for n in 0..100 {
+            client.call(&["HSET", "h", &format!("f{}", n * 7), "changed"]);
+        }
+        let each = (appended(&mut client) - before) / 100;
+        assert!(each < 4_096, "{each} bytes for one field of {FIELDS}");
+        server.kill();
+        server.restart();
+        let mut client = server.connect();
+        client.must(&["TABLE", "USE", "t"]);
+        assert_eq!(client.line("HLEN h").as_integer(), Some(FIELDS as i64));
+        assert_eq!(client.line("DBSIZE").as_integer(), Some(1));
+        let found = client.line("HGETALL h").pairs().expect("pairs").into_iter();
+        let found: BTreeMap<String, String> = found.map(|it| (it.0.text(), it.1.text())).collect();
+        assert_eq!(found.len(), FIELDS);
+        for n in 0..FIELDS {
+            let expected = match n % 7 == 0 && n < 700 {
+                true => "changed".to_owned(),
+                false => format!("value {n}"),
+            };
+            let field = format!("f{n}");
+            assert_eq!(found.get(&field), Some(&expected), "{field}");
+        }
+        assert_eq!(client.line("DEL h").as_integer(), Some(1));
     }
 }
 

@@ -23,6 +23,7 @@ use brickyard_brick::stats::Stats;
 use brickyard_brick::users::{Grant, Rights, User, Users};
 use brickyard_metadata::brick_name;
 use brickyard_node::First;
+use brickyard_types::limits::HASH_WHOLE_BYTES_MAX;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
@@ -85,6 +86,7 @@ pub(super) fn shared(
             default_replicas: config.copies_by_default(),
             merge_after: config.merge_after,
             value_bytes_max: config.value_bytes_max.to_usize(),
+            hash_whole_bytes_max: HASH_WHOLE_BYTES_MAX,
         },
         settings: settings(config, maxclients),
         users: Users::new(users(config)),

@@ -3,7 +3,7 @@
 //! In:  a client at the brick that leads a partition. Out: a read of each of its keys, all of one moment.
 
 use super::send::send_command;
-use super::state::{Expected, key};
+use super::state::{Expected, FIELD, key};
 use crate::clock::Nanos;
 use crate::habits::Kind;
 use crate::reply::Reply;
@@ -74,12 +74,12 @@ pub(super) fn answer_export(
             [Reply::Bulk(key), _, _, Reply::Bulk(value)] => {
                 values.insert(key, value[..].into());
             }
-            // Of a hash, whose one field counts.
+            // Of a hash, of which one field counts.
             [Reply::Bulk(key), _, _, Reply::Bulk(payload), _] => {
                 let Ok(RdbValue::Hash(fields)) = brickyard_rdb::restore(payload) else {
                     return world.object(format!("an export has no hash for {key:?}"));
                 };
-                if let Some(field) = fields.into_iter().next() {
+                if let Some(field) = fields.into_iter().find(|it| it.name == FIELD) {
                     values.insert(key, field.value.into());
                 }
             }

@@ -339,16 +339,21 @@ fn write_field(
     may_script: bool,
 ) -> (Action, Vec<Bytes>) {
     if dice < world.clients.habits.deletes {
-        // Where there may be another field, the key is there without this one.
-        let is_alone = kind == Kind::Number && lives.is_multiple_of(2);
-        let request = match is_alone {
-            true => words(&[b"DEL", key]),
+        // There may be other fields, so that the key is there without this one.
+        let all_go = kind == Kind::Number && lives.is_multiple_of(2) && may_script;
+        let request = match all_go {
+            true => words(&[b"EVAL", DELETE_ALL, b"1", key]),
             false => words(&[b"HDEL", key, FIELD]),
         };
         return (Action::Delete, request);
     }
     if kind == Kind::Number {
-        return (Action::Increment(1), words(&[b"HINCRBY", key, FIELD, b"1"]));
+        let beside = (lives % 12).to_string();
+        let request = match dice % 3 == 2 && may_script {
+            true => words(&[b"EVAL", COUNT_BESIDE, b"1", key, beside.as_bytes()]),
+            false => words(&[b"HINCRBY", key, FIELD, b"1"]),
+        };
+        return (Action::Increment(1), request);
     }
     let value = world.clients.value();
     let text = lives.to_string();
@@ -360,6 +365,16 @@ fn write_field(
     };
     (Action::Set(value), request)
 }
+
+/// The whole hash goes; the reply is about the field.
+const DELETE_ALL: &[u8] = b"local had = redis.call('hexists', KEYS[1], 'f') \
+    redis.call('del', KEYS[1]) return had";
+
+/// The hash gets more fields, or fewer: with many it is in parts, and their number changes.
+const COUNT_BESIDE: &[u8] = b"local count = tonumber(ARGV[1]) \
+    for i = 1, count do redis.call('hset', KEYS[1], 'beside' .. i, 'it') end \
+    for i = count + 1, 12 do redis.call('hdel', KEYS[1], 'beside' .. i) end \
+    return redis.call('hincrby', KEYS[1], 'f', 1)";
 
 /// The other field has no expiry: when this one's time is over the key stays, and the hash is written without it.
 const SET_BESIDE: &[u8] = b"redis.call('hset', KEYS[1], 'beside', 'it') \
