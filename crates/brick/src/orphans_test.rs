@@ -3,6 +3,7 @@ use crate::cluster_harness::Cluster;
 use crate::harness::{Client, Node, log, with};
 use crate::tables::TableState;
 use brickyard_command::hash::Head;
+use brickyard_metadata::Level;
 use brickyard_table::{Put, ScanPosition, ValueRef};
 use brickyard_types::part::PartName;
 use brickyard_types::{Durability, Eviction, Medium, Position, TableAttributes, ValueType};
@@ -292,6 +293,13 @@ fn some_tables_have_whole_hashes() {
     };
     let mut node = Node::new(1, attributes);
     let client = node.connect(0, Port::Node);
+    fill(&mut node, client, "h");
+    assert_eq!(parts_of(&node), (0, 0));
+    check(&mut node, client, "h");
+    // A node of an earlier program would not know the form.
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    node.bricks[0].core.shared.lowest_level.set(Level::LEASES);
     fill(&mut node, client, "h");
     assert_eq!(parts_of(&node), (0, 0));
     check(&mut node, client, "h");

@@ -17,7 +17,11 @@ const ROUNDS: usize = 2;
 const SMALL: usize = 100_000;
 const LARGE: usize = 10_000;
 
-/// A word in which a key's number stands for `#`.
+/// Hashes of many fields, and how many.
+const HUGE: usize = 100;
+const HUGE_FIELDS: usize = 10_000;
+
+/// A word in which a key's number stands for `#`, or that of one of the large hashes for `?`.
 type Request = &'static [&'static str];
 
 /// What is measured: its name, the request, how many keys there are, how many requests are on their way.
@@ -58,6 +62,24 @@ const WORK: &[(&str, Request, usize, usize)] = &[
         "HGET, one field of 64",
         &["HGET", "m#", "f60"],
         LARGE,
+        PIPELINE,
+    ),
+    (
+        "HSET, one field of 10,000",
+        &["HSET", "l?", "f#", "0123456789"],
+        HUGE_FIELDS,
+        PIPELINE,
+    ),
+    (
+        "HGET, one field of 10,000",
+        &["HGET", "l?", "f#"],
+        HUGE_FIELDS,
+        PIPELINE,
+    ),
+    (
+        "HINCRBY, one field of 10,000",
+        &["HINCRBY", "l?", "n#", "1"],
+        HUGE_FIELDS,
         PIPELINE,
     ),
     (
@@ -108,9 +130,10 @@ impl Side {
                 let mut input = Vec::new();
                 for _ in 0..pipeline {
                     let number = random.below(keys).to_string();
+                    let huge = random.below(HUGE).to_string();
                     let words: Vec<String> = request
                         .iter()
-                        .map(|word| word.replace('#', &number))
+                        .map(|word| word.replace('#', &number).replace('?', &huge))
                         .collect();
                     encode(&mut input, &words);
                 }
@@ -128,9 +151,10 @@ impl Side {
     /// Makes hashes of so many fields, and says how many bytes the process grew by for each.
     fn fill(&mut self, prefix: &str, count: usize, fields: usize) -> f64 {
         let before = self.server.process().resident_bytes();
-        for base in (0..count).step_by(PIPELINE) {
+        let at_once = (PIPELINE * 64 / fields).clamp(1, PIPELINE);
+        for base in (0..count).step_by(at_once) {
             let mut input = Vec::new();
-            for number in base..base + PIPELINE {
+            for number in base..base + at_once {
                 let mut words = vec!["HSET".to_owned(), format!("{prefix}{number}")];
                 for field in 0..fields {
                     words.extend([format!("f{field}"), "0123456789".to_owned()]);
@@ -138,7 +162,7 @@ impl Side {
                 encode(&mut input, &words);
             }
             self.clients[0].send_raw(&input).expect("requests leave");
-            for _ in 0..PIPELINE {
+            for _ in 0..at_once {
                 self.clients[0].receive().expect("a reply");
             }
         }
@@ -161,6 +185,7 @@ fn main() {
     for (name, prefix, count, fields) in [
         ("memory of a hash of 4 fields", "h", SMALL, 4),
         ("memory of a hash of 64 fields", "m", LARGE, 64),
+        ("memory of a hash of 10,000 fields", "l", HUGE, HUGE_FIELDS),
     ] {
         let (us, them) = (
             ours.fill(prefix, count, fields),

@@ -1,5 +1,6 @@
 //! A table is backed up while it is written, and restored into a cluster of another size.
 
+use brickyard_e2e::client::Client;
 use brickyard_e2e::client::encode;
 use brickyard_e2e::cluster::Cluster;
 use brickyard_e2e::server::brickyard;
@@ -27,6 +28,21 @@ fn fill(cluster: &Cluster, kind: &str, count: usize, value: &str) {
     }
 }
 
+/// Fields of a hash that is many records.
+const FIELDS: usize = 2_000;
+
+fn fill_large(client: &mut Client, number: usize) {
+    let key = format!("large{number}");
+    for base in (0..FIELDS).step_by(100) {
+        let mut words = vec!["HSET".to_owned(), key.clone()];
+        for field in base..base + 100 {
+            words.extend([format!("f{field}"), format!("value {field}")]);
+        }
+        let reply = client.call(&words);
+        assert!(reply.as_integer().is_some(), "{reply}");
+    }
+}
+
 /// Runs `brickyard backup` and returns what it said.
 fn backup(words: &[&str]) -> String {
     let finished = brickyard(&[&["backup"], words].concat());
@@ -51,6 +67,9 @@ fn a_backup_under_writes_is_restored_into_another_cluster() {
         client.line(&format!("HPEXPIREAT h{number} 4102444800123 FIELDS 1 b"));
     }
     client.line("PEXPIREAT h0 4102444800999");
+    for number in 0..4 {
+        fill_large(&mut client, number);
+    }
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().to_str().unwrap();
 
@@ -60,6 +79,8 @@ fn a_backup_under_writes_is_restored_into_another_cluster() {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 fill(&cluster, "busy", BATCH, "always");
+                // What it holds is what it held.
+                fill_large(&mut cluster.table(0, "t").unwrap(), 1);
             }
         });
         let said = backup(&[
@@ -104,12 +125,20 @@ fn a_backup_under_writes_is_restored_into_another_cluster() {
     let restore = ["restore", place, "--to", &to, "--table", "copy"];
     backup(&restore);
     let mut restored = other.table(0, "copy").unwrap();
-    let value = |number: usize, client: &mut brickyard_e2e::client::Client| {
+    let value = |number: usize, client: &mut Client| {
         client.call(&["GET", &format!("k{number}")]).to_string()
     };
     assert!(value(0, &mut restored).contains("second 0"));
     let field = restored.line("HGET h19 b");
     assert_eq!(field.text(), "2");
+    for number in 0..4 {
+        let len = restored.line(&format!("HLEN large{number}")).as_integer();
+        assert_eq!(len, Some(FIELDS as i64), "large{number}");
+        for field in [0, 777, FIELDS - 1] {
+            let value = restored.line(&format!("HGET large{number} f{field}"));
+            assert_eq!(value.text(), format!("value {field}"));
+        }
+    }
     let times = restored.line("HPEXPIRETIME h19 FIELDS 2 a b").to_string();
     assert_eq!(times, "[:-1, :4102444800123]");
     let at = restored.line("PEXPIRETIME h0").as_integer();
