@@ -142,7 +142,8 @@ fn read<'a, K: Keyspace>(keyspace: &'a mut K, key: &[u8]) -> Result<Option<Field
 enum Found<R> {
     /// What came of the hash, which is one value, or of no hash.
     Whole(R),
-    InParts(Head),
+    /// The head of a hash in parts, and its key's expiry.
+    InParts((Head, Option<UnixMillis>)),
 }
 
 /// Calls `f` with the fields of the hash at `key`, unless it is in parts.
@@ -160,7 +161,7 @@ fn with_whole<K: Keyspace, R>(
         return Err(ErrorReply::WRONG_TYPE.into());
     }
     if let Some(head) = Head::read(entry.value) {
-        return Ok(Found::InParts(head));
+        return Ok(Found::InParts((head, entry.expires_at)));
     }
     let fields = Fields::read(entry.value, entry.expires_at)?.hiding_due(now);
     Ok(Found::Whole(f(Some(fields))))
@@ -178,7 +179,7 @@ fn with_field<K: Keyspace, R>(
         f(fields.and_then(|it| it.find(name)))
     })? {
         Found::Whole(done) => Ok(done),
-        Found::InParts(head) => {
+        Found::InParts((head, _)) => {
             let part = keyspace.read_part(head.part_with(key, name))?;
             Ok(f(Fields::of_part(part)?.find(name)))
         }

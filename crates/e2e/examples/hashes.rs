@@ -24,8 +24,28 @@ const HUGE_FIELDS: usize = 10_000;
 /// A word in which a key's number stands for `#`, or that of one of the large hashes for `?`.
 type Request = &'static [&'static str];
 
+/// Hashes that are made: a name, the beginning of their keys, how many, and of how many fields.
+type Hashes = &'static [(&'static str, &'static str, usize, usize)];
+
 /// What is measured: its name, the request, how many keys there are, how many requests are on their way.
-const WORK: &[(&str, Request, usize, usize)] = &[
+type Work = &'static [(&'static str, Request, usize, usize)];
+
+/// Small hashes alone, as in a table that has no other ones; then large ones beside them.
+const SECTIONS: &[(Hashes, Work)] = &[
+    (
+        &[
+            ("memory of a hash of 4 fields", "h", SMALL, 4),
+            ("memory of a hash of 64 fields", "m", LARGE, 64),
+        ],
+        SMALL_WORK,
+    ),
+    (
+        &[("memory of a hash of 10,000 fields", "l", HUGE, HUGE_FIELDS)],
+        LARGE_WORK,
+    ),
+];
+
+const SMALL_WORK: Work = &[
     ("SET", &["SET", "k#", "0123456789"], SMALL, PIPELINE),
     (
         "HSET, one field of 4",
@@ -65,6 +85,15 @@ const WORK: &[(&str, Request, usize, usize)] = &[
         PIPELINE,
     ),
     (
+        "HSET, one at a time",
+        &["HSET", "h#", "f2", "0123456789"],
+        SMALL,
+        1,
+    ),
+];
+
+const LARGE_WORK: Work = &[
+    (
         "HSET, one field of 10,000",
         &["HSET", "l?", "f#", "0123456789"],
         HUGE_FIELDS,
@@ -83,10 +112,16 @@ const WORK: &[(&str, Request, usize, usize)] = &[
         PIPELINE,
     ),
     (
-        "HSET, one at a time",
+        "HGET, one field of 4, beside large hashes",
+        &["HGET", "h#", "f2"],
+        SMALL,
+        PIPELINE,
+    ),
+    (
+        "HSET, one field of 4, beside large hashes",
         &["HSET", "h#", "f2", "0123456789"],
         SMALL,
-        1,
+        PIPELINE,
     ),
 ];
 
@@ -182,27 +217,23 @@ fn main() {
     let mut ours = Side::new(ours, "1");
 
     println!("| Work | Brickyard | Redis | ratio |\n|---|---|---|---|");
-    for (name, prefix, count, fields) in [
-        ("memory of a hash of 4 fields", "h", SMALL, 4),
-        ("memory of a hash of 64 fields", "m", LARGE, 64),
-        ("memory of a hash of 10,000 fields", "l", HUGE, HUGE_FIELDS),
-    ] {
-        let (us, them) = (
-            ours.fill(prefix, count, fields),
-            theirs.fill(prefix, count, fields),
-        );
-        println!("| {name} | {us:.0} B | {them:.0} B | {:.2} |", us / them);
-    }
     let mut random = Random::new(1);
-    for (name, request, keys, pipeline) in WORK {
-        let mut best = [f64::MAX; 2];
-        for _ in 0..ROUNDS {
-            for (side, best) in [&mut ours, &mut theirs].into_iter().zip(&mut best) {
-                let spent = side.run(request, *keys, *pipeline, &mut random);
-                *best = best.min(spent);
-            }
+    for (hashes, work) in SECTIONS {
+        for (name, prefix, count, fields) in *hashes {
+            let us = ours.fill(prefix, *count, *fields);
+            let them = theirs.fill(prefix, *count, *fields);
+            println!("| {name} | {us:.0} B | {them:.0} B | {:.2} |", us / them);
         }
-        let [us, them] = best;
-        println!("| {name} | {us:.2} µs | {them:.2} µs | {:.2} |", us / them);
+        for (name, request, keys, pipeline) in *work {
+            let mut best = [f64::MAX; 2];
+            for _ in 0..ROUNDS {
+                for (side, best) in [&mut ours, &mut theirs].into_iter().zip(&mut best) {
+                    let spent = side.run(request, *keys, *pipeline, &mut random);
+                    *best = best.min(spent);
+                }
+            }
+            let [us, them] = best;
+            println!("| {name} | {us:.2} µs | {them:.2} µs | {:.2} |", us / them);
+        }
     }
 }

@@ -56,6 +56,12 @@ pub(super) struct Field<'a> {
 }
 
 impl Field<'_> {
+    /// Whether it has that name. Names of one hash are often as long as one another, begin alike, and differ at the end.
+    #[inline]
+    fn is_named(&self, name: &[u8]) -> bool {
+        self.name.len() == name.len() && self.name.last() == name.last() && self.name == name
+    }
+
     /// Whether its time is over.
     #[inline]
     pub(super) fn is_due(&self, now: UnixMillis) -> bool {
@@ -159,7 +165,7 @@ impl<'a> Fields<'a> {
         loop {
             let at = all.len() - self.rest.len();
             match self.next() {
-                Some(field) if field.name == name => {
+                Some(field) if field.is_named(name) => {
                     (before, is_new) = (at, false);
                     break;
                 }
@@ -185,7 +191,7 @@ impl<'a> Fields<'a> {
     /// The field of that name.
     #[inline]
     pub(super) fn find(mut self, name: &[u8]) -> Option<Field<'a>> {
-        Iterator::find(&mut self, |field| field.name == name)
+        Iterator::find(&mut self, |field| field.is_named(name))
     }
 }
 

@@ -91,6 +91,60 @@ pub(super) fn head_of<K: Keyspace>(
     Ok(head.map(|head| (head, entry.expires_at)))
 }
 
+/// Sets one field of a hash in parts, of which nothing else changes; whether it is new. `None`: the number of its parts changes, too.
+pub(super) fn set_one<K: Keyspace>(
+    keyspace: &mut K,
+    key: &[u8],
+    (mut head, expires_at): (Head, Option<UnixMillis>),
+    (name, value): (&[u8], &[u8]),
+) -> Result<Option<bool>, Failure> {
+    let Some(whole_bytes_max) = keyspace.whole_bytes_max(key) else {
+        return Ok(None);
+    };
+    let part = head.part_with(key, name);
+    let fields = Fields::of_part(keyspace.read_part(part)?)?;
+    let before = fields.bytes() as u64;
+    let Some((run, is_new)) = fields.with_one(name, value) else {
+        return Ok(None);
+    };
+    let after = (run.len() - HEADER_BYTES) as u64;
+    let bytes = head.bytes.checked_sub(before).ok_or(DAMAGED)? + after;
+    (head.bytes, head.fields) = (bytes, head.fields + u32::from(is_new));
+    let stays = Next::of(&head, whole_bytes_max) == Next::Stays;
+    if !stays || head.whole_len() >= keyspace.value_bytes_max() {
+        return Ok(None);
+    }
+    keyspace.put_part(part, &run)?;
+    put_head(keyspace, key, &head, expires_at)?;
+    Ok(Some(is_new))
+}
+
+/// What becomes of the form of a hash in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Stays,
+    /// It gets more parts, or fewer.
+    Parts(u32),
+    Whole,
+}
+
+impl Next {
+    /// What is right for a hash with this head.
+    fn of(head: &Head, whole_bytes_max: usize) -> Self {
+        // Well below the bound, or a hash would change its form with every other command.
+        if head.whole_len() <= whole_bytes_max / 2 {
+            return Self::Whole;
+        }
+        let wanted = parts_for(head, whole_bytes_max);
+        let is_right = (wanted..=wanted.saturating_mul(2)).contains(&head.parts);
+        if is_right {
+            Self::Stays
+        } else {
+            Self::Parts(wanted)
+        }
+    }
+}
+
 /// Copies of parts, by their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Loaded(BTreeMap<u32, Vec<u8>>);
@@ -243,15 +297,11 @@ impl PartsChange {
             return Err(TOO_LARGE.into());
         }
         let before = self.head;
-        // Well below the bound, or a hash would change its form with every other command.
-        if self.head.whole_len() <= whole_bytes_max / 2 {
-            return self.become_whole(keyspace, key);
-        }
-        let wanted = parts_for(&self.head, whole_bytes_max);
-        if wanted > before.parts {
-            self.grow(keyspace, key, wanted)?;
-        } else if wanted < before.parts / 2 {
-            self.shrink(keyspace, key, wanted)?;
+        match Next::of(&before, whole_bytes_max) {
+            Next::Stays => {}
+            Next::Parts(wanted) if wanted > before.parts => self.grow(keyspace, key, wanted)?,
+            Next::Parts(wanted) => self.shrink(keyspace, key, wanted)?,
+            Next::Whole => return self.become_whole(keyspace, key),
         }
         for (&number, run) in &self.runs {
             if run.is_changed {

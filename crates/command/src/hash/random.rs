@@ -65,7 +65,7 @@ fn one<K: Keyspace>(key: &[u8], keyspace: &mut K, reply: &mut Reply<'_>) -> Resu
             None => reply.null(),
         }
     })?;
-    let Found::InParts(head) = drawn else {
+    let Found::InParts((head, _)) = drawn else {
         return Ok(());
     };
     let first = below(&mut random, head.parts as usize) as u32;

@@ -68,7 +68,7 @@ pub(super) fn several<'n, K: Keyspace>(
             each_of(fields, names, |field| bulk_or_null(field, reply));
             Ok(())
         }
-        Found::InParts(head) => several_in_parts(key, &head, names, keyspace, reply),
+        Found::InParts((head, _)) => several_in_parts(key, &head, names, keyspace, reply),
     }
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn hlen<K: Keyspace>(
     let len = with_whole(keyspace, args.at(1), |fields| fields.map_or(0, Fields::len))?;
     reply.integer(match len {
         Found::Whole(len) => len as i64,
-        Found::InParts(head) => i64::from(head.fields),
+        Found::InParts((head, _)) => i64::from(head.fields),
     });
     Ok(())
 }

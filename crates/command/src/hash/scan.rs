@@ -87,7 +87,7 @@ pub(crate) fn hscan<K: Keyspace>(
     })?;
     match found {
         Found::Whole(told) => Ok(told?),
-        Found::InParts(head) => {
+        Found::InParts((head, _)) => {
             let options = Options::parse(args)?;
             let (runs, next) = parts_from(key, &head, cursor, options.count, keyspace)?;
             let mut found = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::draft::{Change, Draft};
 use super::fields::Field;
-use super::parts::{Loaded, head_of};
+use super::parts::{self, Loaded, head_of};
 use super::read::bulk_or_null;
 use super::{Found, counted, read, with_field, with_whole};
 use crate::args::Args;
@@ -61,11 +61,14 @@ fn set_one<K: Keyspace>(
         let (value, is_new) = fields.with_one(name, value)?;
         Some(((value, fields.key_expires_at), is_new))
     })?;
-    let Found::Whole(Some((record, is_new))) = set else {
-        return Ok(None);
-    };
-    Change::Put(record).apply(keyspace, key)?;
-    Ok(Some(is_new))
+    match set {
+        Found::Whole(None) => Ok(None),
+        Found::Whole(Some((record, is_new))) => {
+            Change::Put(record).apply(keyspace, key)?;
+            Ok(Some(is_new))
+        }
+        Found::InParts(head) => parts::set_one(keyspace, key, head, (name, value)),
+    }
 }
 
 /// Sets the pairs behind the key; returns how many are new.
