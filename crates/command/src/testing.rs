@@ -101,6 +101,16 @@ impl MemoryKeyspace {
         self.held.retain(|name, _| !is_part(name));
     }
 
+    /// Each part gets what the next one has.
+    pub fn swap_parts(&mut self) {
+        let parts = self.held.iter_mut().filter(|(name, _)| is_part(name));
+        let mut values: Vec<&mut Vec<u8>> = parts.map(|(_, held)| &mut held.value).collect();
+        for at in 1..values.len() {
+            let (before, after) = values.split_at_mut(at);
+            std::mem::swap(&mut *before[at - 1], &mut *after[0]);
+        }
+    }
+
     /// Removes every key.
     pub fn clear(&mut self) {
         self.held.clear();

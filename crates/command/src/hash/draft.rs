@@ -75,7 +75,7 @@ impl<'a> Draft<'a> {
         head: Head,
         expires_at: Option<UnixMillis>,
     ) -> Result<Self, ErrorReply> {
-        let fields = loaded.fields()?.into_iter().map(Some).collect();
+        let fields = loaded.fields(&head)?.into_iter().map(Some).collect();
         Ok(Self {
             fields,
             places: None,

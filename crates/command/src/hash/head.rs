@@ -12,10 +12,17 @@
 //! ```
 
 use super::place::{part_of, place};
+use brickyard_types::limits::VALUE_BYTES_MAX;
 use brickyard_types::part::PartName;
 
 /// The fields are in parts.
 const PARTS: u8 = 2;
+
+/// A hash has so many parts for each field, at most: it shrinks when half of them are too many.
+const PARTS_A_FIELD: u64 = 2;
+
+/// The lengths of its name and its value.
+const FIELD_BYTES_MIN: u64 = 2;
 
 /// Bytes before the fields of a hash that is one value, none of which has an expiry.
 pub(super) const WHOLE_HEADER_BYTES: usize = 6;
@@ -53,13 +60,20 @@ impl Head {
         let (value, rest) = rest.split_first_chunk()?;
         let (parts, rest) = rest.split_first_chunk()?;
         let bytes = <[u8; 8]>::try_from(rest).ok()?;
-        let parts = u32::from_le_bytes(*parts);
-        (parts > 0).then_some(Self {
+        let head = Self {
             fields: u32::from_le_bytes(*fields),
             value: u64::from_le_bytes(*value),
-            parts,
+            parts: u32::from_le_bytes(*parts),
             bytes: u64::from_le_bytes(bytes),
-        })
+        };
+        head.is_sound().then_some(head)
+    }
+
+    /// Whether there may be such a hash: a disk or a peer may say anything, and who believes it may look for a long time.
+    fn is_sound(&self) -> bool {
+        let fields = u64::from(self.fields);
+        let are_parts = self.parts > 0 && u64::from(self.parts) <= fields * PARTS_A_FIELD;
+        are_parts && fields * FIELD_BYTES_MIN <= self.bytes && self.bytes <= VALUE_BYTES_MAX as u64
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {

@@ -189,11 +189,16 @@ impl Loaded {
         }
     }
 
-    /// The fields of all of them.
-    pub(super) fn fields(&self) -> Result<Vec<Field<'_>>, ErrorReply> {
+    /// The fields of all of them, each of which is where it belongs.
+    pub(super) fn fields(&self, head: &Head) -> Result<Vec<Field<'_>>, ErrorReply> {
         let mut all = Vec::new();
-        for run in self.0.values() {
-            all.extend(Fields::of_part(run)?);
+        for (&number, run) in &self.0 {
+            for field in Fields::of_part(run)? {
+                if part_of(place(field.name), head.parts) != number {
+                    return Err(DAMAGED);
+                }
+                all.push(field);
+            }
         }
         Ok(all)
     }

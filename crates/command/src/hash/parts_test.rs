@@ -52,8 +52,18 @@ fn a_head_is_read_as_it_was_written() {
     for len in 0..bytes.len() {
         assert_eq!(Head::read(&bytes[..len]), None);
     }
-    let none = Head { parts: 0, ..head };
-    assert_eq!(Head::read(&none.encode()), None, "a hash has parts or none");
+    let unsound = [
+        Head { parts: 0, ..head },
+        Head { parts: 15, ..head },
+        Head { bytes: 13, ..head },
+        Head {
+            bytes: 1 << 40,
+            ..head
+        },
+    ];
+    for head in unsound {
+        assert_eq!(Head::read(&head.encode()), None, "{head:?}");
+    }
 }
 
 /// Whatever commands come, a hash in parts answers as one that is one value, and has the parts that its head says.
@@ -214,6 +224,20 @@ fn parts_that_are_not_there_are_damage() {
     // What says how to go on holds.
     assert_eq!(it.run_line("DEL h"), ":1\r\n");
     assert_eq!(it.run_line("HSET h f1 x"), ":1\r\n");
+}
+
+/// A part with a field that belongs into another one is refused, not dealt again.
+#[test]
+fn a_field_that_is_in_another_part_is_damage() {
+    let mut it = large();
+    for field in 0..40 {
+        it.run_line(&format!("HSET h f{field} value{field}"));
+    }
+    it.swap_parts();
+    for request in ["HSET h f1 x f2 y f3 z", "HDEL h f1 f2 f3 f4"] {
+        let reply = it.run_line(request);
+        assert!(reply.starts_with("-DAMAGED"), "{request}: {reply}");
+    }
 }
 
 /// Whatever a value has for bytes, reading it as parts ends in an answer.
