@@ -6,7 +6,8 @@
 //! no turn is long; nobody sees them meanwhile.
 //!
 //! Invariants:
-//! - Only parts of which no record of their key speaks are removed (rule `a head speaks of parts that are there`), by the primary.
+//! - Only parts of which no record of their key speaks are removed (rule `a head speaks of parts that are there`), by the primary, and not
+//!   where a record of the key may be lost.
 //! - Work is bounded a tick.
 
 use crate::core::Core;
@@ -84,8 +85,10 @@ fn led(core: &Core, table: usize, key: &[u8]) -> Option<Location> {
     let state = core.table(table)?;
     let location = state.map.locate(key);
     let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;
+    // Where the log has lost something that may have been the key's own record.
+    let is_whole = !partition.gaps.is_damaged();
     let may_write = partition.is_primary() && partition.status.accepts_writes;
-    (may_write && core.replicas.is_leased && !core.is_adopting()).then_some(location)
+    (is_whole && may_write && core.replicas.is_leased && !core.is_adopting()).then_some(location)
 }
 
 /// Whether a part is there, of no value, and nobody is about to write it.

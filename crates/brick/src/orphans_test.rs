@@ -187,6 +187,31 @@ fn parts_of_a_key_with_an_intent_stay() {
     assert!(all > 5 && orphans == 0, "{orphans} of {all}");
 }
 
+/// Rule `a head speaks of parts that are there`: a head that the log has lost may be copied back.
+#[test]
+fn parts_of_a_head_that_may_be_lost_stay() {
+    let mut node = log();
+    let client = node.connect(0, Port::Node);
+    fill(&mut node, client, "h");
+    let before = parts_of(&node).0;
+    let state = node.bricks[0].core.table_mut(0).expect("the default table");
+    let leaf = state.map.locate(b"h").leaf as usize;
+    let held = state.partitions[leaf].as_mut().expect("it is here");
+    let (local, hash) = (held.local, state.table.hash(b"h"));
+    let op = state.table.op_max(local).next();
+    held.gaps.lose_op(op);
+    state.table.remove(local, hash, b"h", op);
+    pass(&mut node);
+    assert_eq!(parts_of(&node), (before, before));
+    let state = node.bricks[0].core.table_mut(0).expect("the default table");
+    let held = state.partitions[leaf].as_mut().expect("it is here");
+    held.gaps.mend();
+    // Whatever is written wakes the walk.
+    node.call(client, "SET other x");
+    pass(&mut node);
+    assert_eq!(parts_of(&node), (0, 0));
+}
+
 #[test]
 fn parts_go_with_their_hash() {
     let ends = [
