@@ -85,10 +85,8 @@ fn led(core: &Core, table: usize, key: &[u8]) -> Option<Location> {
     let state = core.table(table)?;
     let location = state.map.locate(key);
     let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;
-    // Where the log has lost something that may have been the key's own record.
-    let is_whole = !partition.gaps.is_damaged();
     let may_write = partition.is_primary() && partition.status.accepts_writes;
-    (is_whole && may_write && core.replicas.is_leased && !core.is_adopting()).then_some(location)
+    (may_write && core.replicas.is_leased && !core.is_adopting()).then_some(location)
 }
 
 /// Whether a part is there, of no value, and nobody is about to write it.

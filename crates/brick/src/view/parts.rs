@@ -139,9 +139,10 @@ impl View<'_> {
         let (local, is_cleared) = (partition.local, partition.clear.is_some());
         let hash = KeyHash(location.key_hash);
         let found = self.state().table.peek(local, hash, name);
-        // What the log has lost may be newer: a removal would outrank it when it is repaired.
+        // What the log has lost may be its head, which is no older than it is, and may be copied back.
         let gaps = &partition.gaps;
-        let is_there = !is_cleared && found.is_some_and(|found| !gaps.reach(found.op));
+        let is_sure = |op: Op| !gaps.reach(op);
+        let is_there = !is_cleared && found.is_some_and(|found| is_sure(found.op));
         if is_there {
             let staging = &mut self.core.workshop.staging;
             staging.push(location, Kind::Delete, name, &NOTHING);
