@@ -171,6 +171,10 @@ impl<'a> View<'a> {
     ) -> Self {
         core.workshop.staging.clear();
         core.workshop.notices.clear();
+        if !core.workshop.whole.is_empty() {
+            // It may be large, and is read seldom.
+            core.workshop.whole = Vec::new();
+        }
         let leaf = known.1.leaf as usize;
         if let Some(state) = core.table_mut(table)
             && let Some(Some(partition)) = state.partitions.get_mut(leaf)

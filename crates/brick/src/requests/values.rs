@@ -112,10 +112,12 @@ impl Values {
         assert!(op > Op(0), "a value that no operation wrote is wanted");
         let suspended = self.suspended(id);
         suspended.missing += 1;
-        // Of a key that a script has not declared, for which nobody waits: who comes later waits behind this.
-        if !suspended.keys.contains(&key) {
-            suspended.keys.push(key);
-            self.queues.entry(key).or_default().push_back(id);
+        // Of a key that a script has not declared, or a part of a hash, for which nobody waits: who comes later waits behind this.
+        // A hash can have very many parts, and a queue is short.
+        let queue = self.queues.entry(key).or_default();
+        if !queue.contains(&id) {
+            queue.push_back(id);
+            self.suspended(id).keys.push(key);
         }
         if let Some(token) = self.by_key.get(&(key, op)) {
             if let Some(reading) = self.reads.get_mut(token) {
@@ -174,12 +176,15 @@ impl Values {
         let Some(suspended) = self.waiting.get(&id) else {
             return;
         };
+        if suspended.missing > 0 {
+            return;
+        }
         let is_first = suspended.keys.iter().all(|key| {
             self.queues
                 .get(key)
                 .is_some_and(|queue| queue.front() == Some(&id))
         });
-        if suspended.missing == 0 && is_first && !self.runnable.contains(&id) {
+        if is_first && !self.runnable.contains(&id) {
             self.runnable.push_back(id);
         }
     }

@@ -27,6 +27,7 @@ use brickyard_table::{LocalPartition, SnapshotId, Spoilt, ValueRef};
 use brickyard_types::{Instant, Medium, Op, PartitionId, Position, UnixMillis, ValueType, View};
 use brickyard_wire::Reply;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Bytes of a piece, at most by one step's more.
@@ -91,7 +92,7 @@ struct Piece {
     rows: Vec<Row>,
     has_more: bool,
     /// By token, and which value each read is for.
-    reads: Vec<(u64, Wanted)>,
+    reads: BTreeMap<u64, Wanted>,
 }
 
 /// Which value of a piece is read: that of a row, or of a part of it.
@@ -242,18 +243,18 @@ impl Exports {
         id: ConnectionId,
         rows: &[Row],
         first: usize,
-    ) -> Vec<(u64, Wanted)> {
+    ) -> BTreeMap<u64, Wanted> {
         let Some(export) = self.open.iter().find(|it| it.connection == id) else {
-            return Vec::new();
+            return BTreeMap::new();
         };
         let is_divided = core.table(export.table).is_some_and(|it| it.is_divided);
         let partition = (!is_divided).then_some(export.partition);
-        let mut reads = Vec::new();
+        let mut reads = BTreeMap::new();
         let mut want = |wanted: Wanted, key: &[u8], op: Op, content: &Content| {
             if let Content::InLog { position, len } = content {
                 self.token_next += 1;
                 let token = TOKEN | self.token_next;
-                reads.push((token, wanted));
+                reads.insert(token, wanted);
                 core.effects.push_back(Effect::Read(ColdRead {
                     token,
                     position: *position,
@@ -286,15 +287,14 @@ impl Exports {
         value: Result<&[u8], String>,
     ) -> Option<(Token, Vec<u8>)> {
         assert!(is_of_export(token), "token {token} is of another read");
-        let is_it = |it: &(u64, Wanted)| it.0 == token;
-        let (export, at) = self.open.iter_mut().find_map(|it| {
-            let reads = &it.unfinished.as_ref()?.reads;
-            let at = reads.iter().position(is_it)?;
-            Some((it, at))
-        })?;
+        let is_of = |it: &&mut Export| {
+            let piece = it.unfinished.as_ref();
+            piece.is_some_and(|piece| piece.reads.contains_key(&token))
+        };
+        let export = self.open.iter_mut().find(is_of)?;
         let id = export.connection;
         let mut piece = export.unfinished.take()?;
-        let (_, wanted) = piece.reads.swap_remove(at);
+        let wanted = piece.reads.remove(&token)?;
         let put = match value {
             Ok(value) => piece.put(wanted, value, |key, value| export.content(core, key, value)),
             Err(text) => {
