@@ -1,7 +1,7 @@
 //! A walk over the tables, some records a tick, by which the largest keys are found, and fields of hashes whose time is over;
 //! and the rates of hot keys decay.
 //!
-//! In:  ticks. Out: what `key_stats` keeps; hashes written anew without what is over of them; parts of hashes that
+//! In:  ticks. Out: what `key_stats` keeps; hashes written anew without what is over of them, or named to `prune`; parts of hashes that
 //! are no more; intents that somebody should resolve.
 //!
 //! A field that nobody asks for goes when the walk comes by, so it takes memory for some time longer: a million keys are
@@ -35,6 +35,8 @@ const ORPHANS_PER_TICK: usize = 256;
 struct Due {
     /// Fields of them are over.
     hashes: Vec<Vec<u8>>,
+    /// The same of hashes in parts.
+    in_parts: Vec<Vec<u8>>,
     /// They have intents of transactions, which nobody may be resolving.
     locked: Vec<Vec<u8>>,
     /// Records that are parts of nothing.
@@ -65,6 +67,9 @@ pub(crate) fn on_tick(core: &mut Core, turn: &mut usize, elapsed: Duration) {
             for name in due.orphans.drain(..) {
                 forget_part(state, &name);
             }
+            due.in_parts
+                .drain(..)
+                .for_each(|key| state.room.note_due(key));
         }
         if let Some(state) = core.tables.get(*turn) {
             let met = &mut core.requests.distributed.met;
@@ -110,13 +115,19 @@ fn walk(state: &mut TableState, records_max: usize, now: UnixMillis, due: &mut D
             if found.value_type == ValueType::Intent {
                 due.locked.push(key.to_vec());
             }
-            let first = match found.value {
-                ValueRef::Hot(value) if found.value_type == ValueType::Hash => first_expiry(value),
-                _ => None,
+            let (first, is_in_parts) = match found.value {
+                ValueRef::Hot(value) if found.value_type == ValueType::Hash => {
+                    (first_expiry(value), Head::read(value).is_some())
+                }
+                _ => (None, false),
+            };
+            let found_due = match is_in_parts {
+                true => &mut due.in_parts,
+                false => &mut due.hashes,
             };
             match first {
-                Some(at) if at < now && due.hashes.len() < HASHES_PER_TICK => {
-                    due.hashes.push(key.to_vec());
+                Some(at) if at < now && found_due.len() < HASHES_PER_TICK => {
+                    found_due.push(key.to_vec());
                 }
                 Some(at) => *field_expiry = Some(field_expiry.map_or(at, |it| it.min(at))),
                 None => {}
@@ -146,6 +157,7 @@ fn forget_part(state: &mut TableState, name: &[u8]) {
         value: part.value,
         parts: part.number.saturating_add(1),
         bytes: 0,
+        times: None,
     };
     state.room.orphans.push(Orphaned {
         key: part.key.to_vec(),

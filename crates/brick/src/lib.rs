@@ -85,6 +85,7 @@ mod peer;
 mod pending_merge;
 mod pending_split;
 mod plain;
+mod prune;
 pub mod quota;
 mod random;
 mod rate_limiter;

@@ -10,6 +10,7 @@ use crate::expire::expire_due;
 use crate::key_walk;
 use crate::memory::make_room_everywhere;
 use crate::orphans;
+use crate::prune;
 use crate::stats::Stats;
 use brickyard_types::Instant;
 use std::time::Duration;
@@ -55,6 +56,7 @@ impl Upkeep {
         self.is_crowded = make_room_everywhere(core);
         let elapsed = core.now - std::mem::replace(&mut self.last_tick, core.now);
         key_walk::on_tick(core, &mut self.walked, elapsed);
+        prune::on_tick(core);
         orphans::on_tick(core);
     }
 

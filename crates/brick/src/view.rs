@@ -14,8 +14,9 @@
 //! - An expired key is gone only once its removal has committed (rules `removals name what they remove` and
 //!   `only the primary expires keys`).
 //!
-//! The files: `keyspace` (the trait), `newest` (what a key holds), `parts` (of hashes), `steps` (of a transaction), `write` (what becomes of writes).
+//! The files: `due` (fields whose time is over), `keyspace` (the trait), `newest` (what a key holds), `parts` (of hashes), `steps` (of a transaction), `write` (what becomes of writes).
 
+mod due;
 mod keyspace;
 mod newest;
 mod parts;
@@ -467,6 +468,10 @@ impl<'a> View<'a> {
         let mut redirect = self.redirect();
         if redirect.is_none() && !self.expired.is_empty() && self.wanted.is_empty() {
             redirect = (!self.remove_expired()).then_some(Redirect::Wait);
+            if redirect.is_none() && self.context.writes_many {
+                // Nothing of the command, but what goes of hashes in parts.
+                self.write_staged(None);
+            }
         }
         self.publish_notices();
         Finished {

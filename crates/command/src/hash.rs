@@ -7,7 +7,7 @@
 //! own, and a command reads and writes those that it touches (`parts`).
 //!
 //! A field whose time is over is not there, for readers and for writers; it goes when the hash is written next, or
-//! when a reader has met it (the keyspace sees to that, by [`first_expiry`] and [`without_due`]). When every field has an
+//! when a reader has met it (the keyspace sees to that, by [`first_expiry`], [`without_due`], [`drop_due`] and [`prune`]). When every field has an
 //! expiry, the key has that of the last one, so that a hash is never there without a field. The key's own
 //! expiry, which TTL tells, then stands in the value.
 //!
@@ -28,9 +28,9 @@ mod write;
 
 pub(crate) use expire::{hexpire, hgetex, hpersist, httl};
 pub(crate) use fields::encoding;
-pub use fields::{first_expiry, key_expiry};
+pub use fields::{first_expiry, has_due, key_expiry};
 pub use head::Head;
-pub use parts::Whole;
+pub use parts::{Whole, drop_due, prune};
 pub(crate) use random::hrandfield;
 pub(crate) use read::{hexists, hget, hgetall, hkeys, hlen, hmget, hstrlen, hvals};
 pub(crate) use scan::hscan;
@@ -116,8 +116,8 @@ pub(crate) fn with_key_expiry(
     before: Option<UnixMillis>,
     expires_at: Option<UnixMillis>,
 ) -> Result<HashRecord, ErrorReply> {
-    if Head::read(value).is_some() {
-        return Ok((value.to_vec(), expires_at));
+    if let Some(head) = Head::read(value) {
+        return Ok(head.stored(expires_at));
     }
     let mut draft = Draft::of(Fields::read(value, before)?, UnixMillis(0));
     draft.key_expires_at = expires_at;
@@ -142,7 +142,7 @@ fn read<'a, K: Keyspace>(keyspace: &'a mut K, key: &[u8]) -> Result<Option<Field
 enum Found<R> {
     /// What came of the hash, which is one value, or of no hash.
     Whole(R),
-    /// The head of a hash in parts, and its key's expiry.
+    /// The head of a hash in parts, and its key's own expiry.
     InParts((Head, Option<UnixMillis>)),
 }
 
@@ -161,7 +161,7 @@ fn with_whole<K: Keyspace, R>(
         return Err(ErrorReply::WRONG_TYPE.into());
     }
     if let Some(head) = Head::read(entry.value) {
-        return Ok(Found::InParts((head, entry.expires_at)));
+        return Ok(Found::InParts((head, head.key_expiry(entry.expires_at))));
     }
     let fields = Fields::read(entry.value, entry.expires_at)?.hiding_due(now);
     Ok(Found::Whole(f(Some(fields))))
@@ -180,8 +180,9 @@ fn with_field<K: Keyspace, R>(
     })? {
         Found::Whole(done) => Ok(done),
         Found::InParts((head, _)) => {
+            let now = keyspace.now();
             let part = keyspace.read_part(head.part_with(key, name))?;
-            Ok(f(Fields::of_part(part)?.find(name)))
+            Ok(f(Fields::of_part(part)?.hiding_due(now).find(name)))
         }
     }
 }

@@ -83,6 +83,11 @@ pub trait Keyspace {
         None
     }
 
+    /// Whether fields of a hash in parts may have expiries; else such a hash is one value.
+    fn has_timed_parts(&self) -> bool {
+        false
+    }
+
     /// A number that no value of a key has had that was put in an earlier operation.
     fn next_value(&self) -> u64 {
         0

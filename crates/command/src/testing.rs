@@ -29,6 +29,8 @@ pub struct MemoryKeyspace {
     pub value_bytes_max: usize,
     /// A hash with more bytes than this has parts.
     pub whole_bytes_max: Option<usize>,
+    /// Whether fields of a hash in parts may have expiries.
+    pub has_timed_parts: bool,
     /// A hash that was read as one value, though it is in parts.
     whole: Vec<u8>,
     /// Keys whose values are "on disk": reading one suspends the command.
@@ -52,6 +54,7 @@ impl Default for MemoryKeyspace {
             now: UnixMillis(1_000_000),
             value_bytes_max: 64 * 1024 * 1024,
             whole_bytes_max: None,
+            has_timed_parts: false,
             whole: Vec::new(),
             cold: Vec::new(),
             suspended: Vec::new(),
@@ -204,6 +207,10 @@ impl Keyspace for MemoryKeyspace {
 
     fn whole_bytes_max(&self, _: &[u8]) -> Option<usize> {
         self.whole_bytes_max
+    }
+
+    fn has_timed_parts(&self) -> bool {
+        self.has_timed_parts
     }
 
     fn next_value(&self) -> u64 {

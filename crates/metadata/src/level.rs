@@ -16,6 +16,8 @@
 //! | 6 | copies that clients keep: messages of bricks; no client tracks keys while a node is heard that has not this level |
 //! | 7 | histories of tables: their changes, format 5 of the catalog, and messages of bricks about who follows them |
 //! | 8 | tables with leases: their changes, and format 6 of the catalog; no lease is given while a node is heard that has not this level |
+//! | 9 | hashes in parts: records of bricks; a hash is one record while a node is heard that has not this level |
+//! | 10 | fields of hashes in parts that expire; such a hash is one record while a node is heard that has not this level |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
@@ -57,8 +59,11 @@ impl Level {
     /// Hashes in parts.
     pub const HASH_PARTS: Self = Self(9);
 
+    /// Hashes in parts of which fields expire.
+    pub const TIMED_PARTS: Self = Self(10);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::HASH_PARTS;
+    pub const NEWEST: Self = Self::TIMED_PARTS;
 }
 
 impl Default for Level {

@@ -463,7 +463,7 @@ called.replicate_commands, called.breakpoint, called.debug = nil, nil, nil
 setmetatable(loading, { __index = absent })
 local while_loading = setmetatable({ redis = lock(loading) }, { __index = absent })
 local while_called = setmetatable({ redis = lock(called) }, { __index = base })
-while_called.server = while_called.redis
+while_called.server, while_loading.server = while_called.redis, while_loading.redis
 
 local of_library = {
   __index = while_loading,

@@ -545,7 +545,6 @@ fn removal_that_the_log_refuses_is_told() {
     assert!(reply.starts_with("-MISCONF"), "{reply}");
 }
 
-/// Rule `only the primary expires keys`.
 /// Rule `only the primary expires keys`, of fields of hashes.
 #[test]
 fn backup_asks_the_primary_about_an_expired_field() {
@@ -558,8 +557,17 @@ fn backup_asks_the_primary_about_an_expired_field() {
         ("HGETALL k", "*2 $1 g $1 w"),
         ("MULTI\nHGET k g\nHGET k f\nEXEC", "*2 $1 w $-1"),
     ];
-    for (commands, expected) in ways {
-        ask(&mut cluster, client, "HSET k f v g w");
+    let in_parts = [
+        ("HGET k f", "$-1"),
+        ("HLEN k", ":401"),
+        ("MULTI\nHGET k g\nHGET k f\nEXEC", "*2 $1 w $-1"),
+    ];
+    let more: String = (0..400)
+        .map(|it| format!(" field:{it} value:{it}"))
+        .collect();
+    let all = ways.map(|it| (it, "")).into_iter();
+    for ((commands, expected), more) in all.chain(in_parts.map(|it| (it, &more[..]))) {
+        ask(&mut cluster, client, &format!("HSET k f v g w{more}"));
         ask(&mut cluster, client, "HPEXPIRE k 50 FIELDS 1 f");
         let puts = |cluster: &Cluster, node: usize| cluster.records(node).len();
         let before = [primary, backup].map(|node| puts(&cluster, node));

@@ -120,7 +120,7 @@ pub(crate) fn is_orphan(table: &TableData, partition: LocalPartition, part: &Par
             !Head::read(value).is_some_and(is_of)
         }
         // It is in the log alone, and may be a head.
-        (ValueType::Hash, ValueRef::Cold { len }) => len != Head::BYTES,
+        (ValueType::Hash, ValueRef::Cold { len }) => !Head::may_have(len),
         (ValueType::String | ValueType::BuiltString, _) => true,
     }
 }

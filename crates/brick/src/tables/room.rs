@@ -8,6 +8,7 @@ use super::orphans::Orphans;
 use crate::log::Log;
 use crate::output::{CommitDependency, Frontier, Meets};
 use brickyard_types::{Eviction, Medium, TableAttributes};
+use std::collections::VecDeque;
 
 /// How much of a table may be in memory, and what is on its way out of it.
 #[derive(Debug, Default)]
@@ -20,7 +21,12 @@ pub(crate) struct Room {
     looked_at: Frontier,
     /// Parts of hashes that are to go.
     pub(crate) orphans: Orphans,
+    /// Keys whose hashes are in parts, with fields in some whose time is over.
+    pub(crate) due: VecDeque<Vec<u8>>,
 }
+
+/// Keys with fields whose time is over that are remembered; more of them the walk finds again.
+const DUE_MAX: usize = 1_024;
 
 impl Room {
     /// A removal that frees so many bytes was prepared.
@@ -43,6 +49,13 @@ impl Room {
     /// Bytes that removals on their way will free.
     pub(crate) fn leaving_bytes(&self) -> usize {
         self.leaving_bytes
+    }
+
+    /// Fields of the hash at `key`, which is in parts, are to go.
+    pub(crate) fn note_due(&mut self, key: Vec<u8>) {
+        if self.due.len() < DUE_MAX && !self.due.contains(&key) {
+            self.due.push_back(key);
+        }
     }
 
     /// The table's records are gone, and what was to leave with them.

@@ -6,12 +6,12 @@ use super::{ColdWanted, View, error};
 use crate::gather::REPLY_TOO_LONG;
 use crate::lease_gate::{grant, may_write};
 use crate::refusal::{EARLIER_NODE, EARLIER_NODE_SLOTS};
-use brickyard_command::hash::first_expiry;
+use brickyard_command::hash::has_due;
 use brickyard_command::{ErrorReply, Failure, KeyValue, Keyspace, NewValue, Probe};
 use brickyard_metadata::Level;
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
-use brickyard_types::part::{PartName, is_reserved};
+use brickyard_types::part::{PartName, is_reserved, owner_of};
 use brickyard_types::record::Kind;
 use brickyard_types::{PartitionId, UnixMillis, ValueType};
 
@@ -54,6 +54,10 @@ impl Keyspace for View<'_> {
 
     fn whole_bytes_max(&self, key: &[u8]) -> Option<usize> {
         self.hash_whole_bytes_max(key)
+    }
+
+    fn has_timed_parts(&self) -> bool {
+        self.core.shared.lowest_level.has(Level::TIMED_PARTS)
     }
 
     fn next_value(&self) -> u64 {
@@ -300,7 +304,7 @@ impl View<'_> {
                     *reads_past_room = true;
                     return Err(Failure::Suspend);
                 }
-                if value_type == ValueType::Hash && first_expiry(value).is_some_and(|at| at < now) {
+                if value_type == ValueType::Hash && has_due(value, now) {
                     // What is over of it goes, as a key does whose time is over.
                     note_expired(expired, location, key);
                 }
@@ -415,7 +419,7 @@ impl View<'_> {
                 ..
             } = self;
             for (_, key) in expired {
-                *is_recalling |= !may_write(core, (at, key));
+                *is_recalling |= !may_write(core, (at, owner_of(key)));
             }
         }
     }

@@ -9,11 +9,12 @@ use crate::log::{KeyRef, Prepared, RecordIndex, Votes};
 use crate::replica::Replicas;
 use crate::staging::Staging;
 use crate::tables::TableState;
-use brickyard_command::hash::{first_expiry, without_due};
+use brickyard_command::hash::{first_expiry, has_due, without_due};
 use brickyard_command::{ErrorReply, Failure, NewValue};
 use brickyard_replication::frame::RECORD_BYTES_MAX;
 use brickyard_routing::Location;
 use brickyard_table::{KeyHash, Put, ValueRef};
+use brickyard_types::part::is_part;
 use brickyard_types::record::{self, Header, Kind, RequestId};
 use brickyard_types::{Op, PartitionId, Position, ValueType, limits};
 
@@ -152,7 +153,7 @@ impl View<'_> {
 
     /// The key, or a part of its value, goes by itself: clients that keep copies are told, and nobody waits for that.
     #[inline]
-    fn note_gone(&mut self, key: &[u8]) {
+    pub(super) fn note_gone(&mut self, key: &[u8]) {
         if !self.core.holders.is_empty() {
             let table = self.table_id();
             self.core.holders.note_gone(table, key);
@@ -220,6 +221,7 @@ impl View<'_> {
         // value that was set meanwhile (rule `removals name what they remove`).
         self.context.reads_only = false;
         let unix = self.core.unix;
+        let mut parts = Vec::new();
         for (location, key) in std::mem::take(&mut self.expired) {
             let Self {
                 core,
@@ -240,10 +242,19 @@ impl View<'_> {
                 Newest::None => {}
                 Newest::Hot {
                     value,
+                    value_type: ValueType::Hash,
+                    ..
+                } if is_part(&key) => {
+                    if has_due(value, unix) {
+                        parts.push(key);
+                    }
+                }
+                Newest::Hot {
+                    value,
                     expires_at,
                     value_type: ValueType::Hash,
                     ..
-                } if first_expiry(value).is_some_and(|at| at < unix) => {
+                } if has_due(value, unix) => {
                     // Fields of it; those of a value that is no hash stay as they are.
                     if let Ok(Some((rest, expires_at))) = without_due(value, expires_at, unix) {
                         let is_left = first_expiry(&rest).is_some_and(|at| at < unix);
@@ -262,6 +273,9 @@ impl View<'_> {
                 }
                 _ => is_gone &= !only_reads,
             }
+        }
+        if !parts.is_empty() {
+            is_gone &= self.drop_due_of(&parts) || !only_reads;
         }
         is_gone
     }

@@ -72,14 +72,14 @@ impl<'a> Draft<'a> {
     /// What there is in some parts of a hash. Only fields that these have, or would have, may be asked for.
     pub(super) fn of_parts(
         loaded: &'a Loaded,
-        head: Head,
-        expires_at: Option<UnixMillis>,
+        (head, key_expires_at): (Head, Option<UnixMillis>),
+        now: UnixMillis,
     ) -> Result<Self, ErrorReply> {
-        let fields = loaded.fields(&head)?.into_iter().map(Some).collect();
+        let fields = loaded.fields(&head, now)?.into_iter().map(Some).collect();
         Ok(Self {
             fields,
             places: None,
-            key_expires_at: expires_at,
+            key_expires_at,
             is_changed: false,
             parts: Some((head, loaded)),
         })
@@ -97,7 +97,8 @@ impl<'a> Draft<'a> {
 
     /// Whether it has no field, as a key that is not there.
     pub(super) fn is_empty(&self) -> bool {
-        self.fields.iter().all(Option::is_none)
+        // One that is in parts has a field in some.
+        self.parts.is_none() && self.fields.iter().all(Option::is_none)
     }
 
     fn place(&self, name: &[u8]) -> Option<usize> {
@@ -152,15 +153,16 @@ impl<'a> Draft<'a> {
     }
 
     /// What to do to the key.
-    pub(super) fn change(&self) -> Change {
+    pub(super) fn change(&self) -> Result<Change, ErrorReply> {
         if !self.is_changed {
-            return Change::Nothing;
+            return Ok(Change::Nothing);
         }
         if let Some((head, loaded)) = self.parts {
             let fields = self.fields.iter().flatten();
-            return Change::Parts(loaded.changed(head, self.key_expires_at, fields));
+            let changed = loaded.changed(head, self.key_expires_at, fields)?;
+            return Ok(Change::Parts(changed));
         }
-        self.stored().map_or(Change::Delete, Change::Put)
+        Ok(self.stored().map_or(Change::Delete, Change::Put))
     }
 }
 
@@ -171,9 +173,8 @@ impl Change {
             Self::Nothing => return Ok(()),
             Self::Delete => return keyspace.delete(key).map(|_| ()),
             Self::Parts(change) => {
-                // The draft was made of parts, so the keyspace keeps some.
-                let max = keyspace.whole_bytes_max(key).unwrap_or_default();
-                return change.apply(keyspace, key, max);
+                let max = keyspace.whole_bytes_max(key);
+                return change.apply(keyspace, key, max).map(drop);
             }
             Self::Put(record) => record,
         };
@@ -184,7 +185,7 @@ impl Change {
         if let Some(max) = keyspace
             .whole_bytes_max(key)
             .filter(|max| value.len() > *max)
-            && is_for_parts(&value)
+            && is_for_parts((&value, expires_at), keyspace.has_timed_parts())
         {
             return put_in_parts(keyspace, key, (&value, expires_at), max);
         }

@@ -1,9 +1,10 @@
 //! When fields expire: HEXPIRE and its kin, HTTL and its kin, HPERSIST, HGETEX.
 
+use super::counted;
 use super::fields::Field;
-use super::read::{each_of, several};
-use super::write::draft;
-use super::{counted, read};
+use super::parts::Loaded;
+use super::read::{each_named, several};
+use super::write::timed_draft_of;
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expire::Conditions;
@@ -41,8 +42,10 @@ pub(crate) fn hexpire<K: Keyspace>(
     };
     let names = counted(args, 3 + usize::from(conditions.is_some()), 1)?;
     let conditions = conditions.unwrap_or_default();
+    let mut loaded = Loaded::default();
     let change = {
-        let mut draft = draft(keyspace, args.at(1))?;
+        let given = args.from(names.start);
+        let mut draft = timed_draft_of(keyspace, args.at(1), given, &mut loaded)?;
         draft.expect(names.len());
         reply.array(names.len());
         for name in names {
@@ -64,7 +67,7 @@ pub(crate) fn hexpire<K: Keyspace>(
             };
             reply.integer(outcome);
         }
-        draft.change()
+        draft.change()?
     };
     change.apply(keyspace, args.at(1))
 }
@@ -106,10 +109,11 @@ pub(crate) fn httl<K: Keyspace>(
 ) -> Result<(), Failure> {
     let names = counted(args, 2, 1)?;
     let now = keyspace.now();
-    let fields = read(keyspace, args.at(1))?;
-    reply.array(names.len());
+    let count = names.len();
     let names = args.from(names.start);
-    each_of(fields, names, |field| {
+    let start = reply.position();
+    reply.array(count);
+    let told = each_named(args.at(1), names, keyspace, |field| {
         reply.integer(match field.map(|it| it.expires_at) {
             None => NO_FIELD,
             Some(None) => NO_EXPIRY,
@@ -126,7 +130,10 @@ pub(crate) fn httl<K: Keyspace>(
             }
         });
     });
-    Ok(())
+    if told.is_err() {
+        reply.truncate(start);
+    }
+    told
 }
 
 /// `HPERSIST key FIELDS count field ...`
@@ -136,8 +143,10 @@ pub(crate) fn hpersist<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let names = counted(args, 2, 1)?;
+    let mut loaded = Loaded::default();
     let change = {
-        let mut draft = draft(keyspace, args.at(1))?;
+        let given = args.from(names.start);
+        let mut draft = timed_draft_of(keyspace, args.at(1), given, &mut loaded)?;
         draft.expect(names.len());
         reply.array(names.len());
         for name in names {
@@ -153,7 +162,7 @@ pub(crate) fn hpersist<K: Keyspace>(
                 }
             });
         }
-        draft.change()
+        draft.change()?
     };
     change.apply(keyspace, args.at(1))
 }
@@ -182,8 +191,10 @@ pub(crate) fn hgetex<K: Keyspace>(
     let Some(expires_at) = change else {
         return Ok(());
     };
+    let mut loaded = Loaded::default();
     let change = {
-        let mut draft = draft(keyspace, args.at(1))?;
+        let given = args.from(names.start);
+        let mut draft = timed_draft_of(keyspace, args.at(1), given, &mut loaded)?;
         draft.expect(names.len());
         for name in names {
             let Some(field) = draft.find(args.at(name)) else {
@@ -201,7 +212,7 @@ pub(crate) fn hgetex<K: Keyspace>(
                 });
             }
         }
-        draft.change()
+        draft.change()?
     };
     change.apply(keyspace, args.at(1))
 }

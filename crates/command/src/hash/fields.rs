@@ -13,7 +13,7 @@
 //! Fixed numbers are little-endian; lengths are in groups of seven bits, the lowest first, the eighth bit says that more
 //! follow.
 
-use super::head::{Head, WHOLE_HEADER_BYTES};
+use super::head::Head;
 use crate::error::ErrorReply;
 use brickyard_types::UnixMillis;
 
@@ -21,16 +21,19 @@ use brickyard_types::UnixMillis;
 const WHOLE: u8 = 1;
 
 /// Bytes before what the flags announce.
-pub(super) const HEADER_BYTES: usize = WHOLE_HEADER_BYTES;
+const HEADER_BYTES: usize = 6;
 
-const HAS_EXPIRIES: u8 = 1;
-const HAS_KEY_EXPIRY: u8 = 2;
+pub(super) const HAS_EXPIRIES: u8 = 1;
+pub(super) const HAS_KEY_EXPIRY: u8 = 2;
+
+/// Bytes of a field's expiry.
+pub(super) const EXPIRY_BYTES: usize = 8;
 
 /// Bytes of a length, at most.
 const LENGTH_BYTES_MAX: usize = 5;
 
 /// The key's own expiry, where it has none.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
 /// Fields and bytes up to which Redis keeps a hash as one run of bytes, and calls it so.
 const LISTPACK_FIELDS_MAX: usize = 512;
@@ -113,11 +116,11 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Reads a part of a hash, or a whole one: no field of it has an expiry.
+    /// Reads a part of a hash, or a whole one that has no expiry of its key's own.
     #[inline]
     pub(super) fn of_part(value: &'a [u8]) -> Result<Self, ErrorReply> {
         match value {
-            [WHOLE, 0, ..] => Self::read(value, None),
+            [WHOLE, 0 | HAS_EXPIRIES, ..] => Self::read(value, None),
             _ => Err(DAMAGED),
         }
     }
@@ -133,14 +136,28 @@ impl<'a> Fields<'a> {
         self.count
     }
 
+    /// Whether an expiry stands beside each of them.
+    pub(super) const fn has_expiries(&self) -> bool {
+        self.has_expiries
+    }
+
     /// All of them, as they are stored.
     pub(super) const fn run(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Bytes of all of them.
+    /// Bytes of all of them, as they stand here.
     pub(super) const fn bytes(&self) -> usize {
         self.rest.len()
+    }
+
+    /// Bytes of all of them without their expiries.
+    pub(super) fn plain_bytes(&self) -> Result<usize, ErrorReply> {
+        let expiries = match self.has_expiries {
+            true => self.count.checked_mul(EXPIRY_BYTES).ok_or(DAMAGED)?,
+            false => 0,
+        };
+        self.rest.len().checked_sub(expiries).ok_or(DAMAGED)
     }
 
     /// How many there are.
@@ -152,40 +169,49 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value with one field set, which has no expiry; and whether it is new. All else is copied as it stands.
+    /// The value with one field set to what `next` makes of it; what that is, and whether the field is new. No field has an expiry, and
+    /// all others are copied as they stand.
     ///
     /// `None`: some field has an expiry, so that more than this one may change.
-    pub(super) fn with_one(mut self, name: &[u8], value: &[u8]) -> Option<(Vec<u8>, bool)> {
+    pub(super) fn with_one<T: AsRef<[u8]>>(
+        mut self,
+        name: &[u8],
+        next: impl Fn(Option<Field<'_>>) -> Result<T, ErrorReply>,
+    ) -> Result<Option<(Vec<u8>, T, bool)>, ErrorReply> {
         if self.has_expiries {
-            return None;
+            return Ok(None);
         }
         let all = self.rest;
-        let mut before = all.len();
-        let mut is_new = true;
-        loop {
+        let (found, before) = loop {
             let at = all.len() - self.rest.len();
             match self.next() {
-                Some(field) if field.is_named(name) => {
-                    (before, is_new) = (at, false);
-                    break;
-                }
+                Some(field) if field.is_named(name) => break (Some(field), at),
                 Some(_) => {}
-                None => break,
+                None => break (None, all.len()),
             }
-        }
+        };
+        let is_new = found.is_none();
+        let made = next(found)?;
+        let value = made.as_ref();
         let after = if is_new { &[][..] } else { self.rest };
         let room = HEADER_BYTES + all.len() + name.len() + value.len() + 2 * LENGTH_BYTES_MAX;
         let mut out = Vec::with_capacity(room);
-        out.extend_from_slice(&[WHOLE, 0]);
         let count = self.count + usize::from(is_new);
-        out.extend_from_slice(&(count as u32).to_le_bytes());
+        let front = Front {
+            fields: count as u32,
+            first: None,
+            key_expires_at: None,
+        };
+        front.write(&mut out);
         out.extend_from_slice(&all[..before]);
-        put_length(&mut out, name.len());
-        put_length(&mut out, value.len());
-        out.extend_from_slice(name);
-        out.extend_from_slice(value);
+        let field = Field {
+            name,
+            value,
+            expires_at: None,
+        };
+        put_field(&mut out, &field, false);
         out.extend_from_slice(after);
-        Some((out, is_new))
+        Ok(Some((out, made, is_new)))
     }
 
     /// The field of that name.
@@ -231,7 +257,18 @@ pub fn first_expiry(value: &[u8]) -> Option<UnixMillis> {
     if header[1] & HAS_EXPIRIES == 0 {
         return None;
     }
+    if header[0] != WHOLE {
+        return Head::read(value)?.first_expiry();
+    }
     number(rest).map(|(at, _)| UnixMillis(at))
+}
+
+/// Whether some of the fields in this value, or in this part of one, are over at `now`.
+#[inline]
+#[must_use]
+pub fn has_due(value: &[u8], now: UnixMillis) -> bool {
+    matches!(value, [WHOLE, flags, ..] if flags & HAS_EXPIRIES != 0)
+        && first_expiry(value).is_some_and(|at| at < now)
 }
 
 /// When the key of a hash expires by itself; `expires_at` is its record's.
@@ -243,7 +280,7 @@ pub fn key_expiry(
     expires_at: Option<UnixMillis>,
 ) -> Result<Option<UnixMillis>, ErrorReply> {
     match Head::read(value) {
-        Some(_) => Ok(expires_at),
+        Some(head) => Ok(head.key_expiry(expires_at)),
         None => Ok(Fields::read(value, expires_at)?.key_expires_at),
     }
 }
@@ -268,43 +305,85 @@ pub(super) fn write<'a>(
     key_expires_at: Option<Option<UnixMillis>>,
     fields: impl Iterator<Item = &'a Field<'a>> + Clone,
 ) -> Vec<u8> {
-    let (mut count, mut bytes): (u32, usize) = (0, 0);
-    let mut first: Option<UnixMillis> = None;
-    for field in fields.clone() {
-        count += 1;
-        bytes += field.name.len() + field.value.len();
-        first = match (first, field.expires_at) {
-            (Some(first), Some(at)) => Some(first.min(at)),
-            (first, at) => first.or(at),
-        };
-    }
-    let per_field = 4 + if first.is_some() { 8 } else { 0 };
-    let mut out = Vec::with_capacity(HEADER_BYTES + 16 + bytes + count as usize * per_field);
-    let expiries = if first.is_some() { HAS_EXPIRIES } else { 0 };
-    let own = if key_expires_at.is_some() {
-        HAS_KEY_EXPIRY
-    } else {
-        0
+    let mut bytes = 0;
+    let mut front = Front {
+        fields: 0,
+        first: None,
+        key_expires_at,
     };
-    out.extend_from_slice(&[WHOLE, expiries | own]);
-    out.extend_from_slice(&count.to_le_bytes());
-    if let Some(first) = first {
-        out.extend_from_slice(&first.0.to_le_bytes());
+    for field in fields.clone() {
+        front.fields += 1;
+        bytes += field.name.len() + field.value.len();
+        front.first = earlier(front.first, field.expires_at);
     }
-    if let Some(at) = key_expires_at {
-        out.extend_from_slice(&at.map_or(NEVER, |at| at.0).to_le_bytes());
-    }
+    let has_expiries = front.first.is_some();
+    let per_field = 4 + if has_expiries { EXPIRY_BYTES } else { 0 };
+    let mut out = Vec::with_capacity(front.len() + bytes + front.fields as usize * per_field);
+    front.write(&mut out);
     for field in fields {
-        put_length(&mut out, field.name.len());
-        put_length(&mut out, field.value.len());
-        if first.is_some() {
-            let at = field.expires_at.map_or(0, |at| at.0);
-            out.extend_from_slice(&at.to_le_bytes());
-        }
-        out.extend_from_slice(field.name);
-        out.extend_from_slice(field.value);
+        put_field(&mut out, field, has_expiries);
     }
     out
+}
+
+/// The one that comes first; `None`: never.
+pub(super) fn earlier(one: Option<UnixMillis>, other: Option<UnixMillis>) -> Option<UnixMillis> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What stands before a hash's fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Front {
+    pub(super) fields: u32,
+    /// When the first field expires; `None`: none does, and no expiry stands beside them.
+    pub(super) first: Option<UnixMillis>,
+    /// The key's own expiry, if it is to stand here.
+    pub(super) key_expires_at: Option<Option<UnixMillis>>,
+}
+
+impl Front {
+    /// Bytes of it.
+    pub(super) fn len(&self) -> usize {
+        let first = self.first.map_or(0, |_| EXPIRY_BYTES);
+        let own = self.key_expires_at.map_or(0, |_| EXPIRY_BYTES);
+        HEADER_BYTES + first + own
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let expiries = if self.first.is_some() {
+            HAS_EXPIRIES
+        } else {
+            0
+        };
+        let own = if self.key_expires_at.is_some() {
+            HAS_KEY_EXPIRY
+        } else {
+            0
+        };
+        out.extend_from_slice(&[WHOLE, expiries | own]);
+        out.extend_from_slice(&self.fields.to_le_bytes());
+        if let Some(first) = self.first {
+            out.extend_from_slice(&first.0.to_le_bytes());
+        }
+        if let Some(at) = self.key_expires_at {
+            out.extend_from_slice(&at.map_or(NEVER, |at| at.0).to_le_bytes());
+        }
+    }
+}
+
+/// Writes a field, with its expiry if one stands beside each.
+pub(super) fn put_field(out: &mut Vec<u8>, field: &Field<'_>, has_expiries: bool) {
+    put_length(out, field.name.len());
+    put_length(out, field.value.len());
+    if has_expiries {
+        let at = field.expires_at.map_or(0, |at| at.0);
+        out.extend_from_slice(&at.to_le_bytes());
+    }
+    out.extend_from_slice(field.name);
+    out.extend_from_slice(field.value);
 }
 
 #[inline]

@@ -68,7 +68,8 @@ fn one_field_is_set_where_it_stands_or_behind_the_others() {
         (&*long, "5"),
     ] {
         let fields = Fields::read(&value, None).unwrap();
-        let (set, is_new) = fields.with_one(name.as_bytes(), new.as_bytes()).unwrap();
+        let set = fields.with_one(name.as_bytes(), |_| Ok(new)).unwrap();
+        let (set, _, is_new) = set.unwrap();
         let mut expected = all.to_vec();
         match expected.iter_mut().find(|it| it.name == name.as_bytes()) {
             Some(field) => field.value = new.as_bytes(),
@@ -79,7 +80,7 @@ fn one_field_is_set_where_it_stands_or_behind_the_others() {
     }
     let timed = written(None, &[field("a", "1", Some(5))]);
     let timed = Fields::read(&timed, None).unwrap();
-    assert_eq!(timed.with_one(b"a", b"2"), None);
+    assert_eq!(timed.with_one(b"a", |_| Ok("2")), Ok(None));
 }
 
 #[test]

@@ -6,13 +6,17 @@
 //! written by every command that changes the hash, so its version is that of the hash. What a head does not speak of any more,
 //! the keyspace removes when it comes to it.
 //!
+//! A field whose time is over is not there, for readers and for writers. It goes when its part is written next, when a reader has
+//! met it ([`drop_due`]), or when the parts are pruned, some at a time ([`prune`]).
+//!
 //! Invariants:
 //! - A head and the parts that it speaks of are written in one operation.
-//! - No field of a hash in parts has an expiry of its own: such a hash is one record, however large.
+//! - A field of a hash in parts has an expiry only where the keyspace lets it ([`Keyspace::has_timed_parts`]): such a hash is one
+//!   record elsewhere, however large.
 //! - All parts together would be one value of a length that is allowed: what is about the whole hash reads it as that.
 
-use super::fields::{DAMAGED, Field, Fields, HEADER_BYTES, TOO_LARGE, write};
-use super::head::Head;
+use super::fields::{DAMAGED, Field, Fields, TOO_LARGE, earlier, first_expiry, put_field, write};
+use super::head::{Head, Tally};
 use super::place::{buddy, part_of, place};
 use crate::error::{ErrorReply, Failure};
 use crate::keyspace::{Keyspace, NewValue};
@@ -31,7 +35,9 @@ const SPLIT_BYTES_MAX: usize = 16 << 20;
 pub struct Whole {
     head: Head,
     fields: usize,
-    value: Vec<u8>,
+    first: Option<UnixMillis>,
+    /// The value without what stands before the fields.
+    run: Vec<u8>,
 }
 
 impl Whole {
@@ -40,12 +46,11 @@ impl Whole {
     pub fn new(head: Head) -> Self {
         // What a head says is not believed before it was read.
         const RESERVED: usize = 1 << 20;
-        let mut value = write(None, [].iter());
-        value.reserve(head.whole_len().min(RESERVED));
         Self {
             head,
             fields: 0,
-            value,
+            first: None,
+            run: Vec::with_capacity(head.whole_len().min(RESERVED)),
         }
     }
 
@@ -56,8 +61,15 @@ impl Whole {
     pub fn add(&mut self, part: &[u8]) -> Result<(), ErrorReply> {
         let fields = Fields::of_part(part)?;
         self.fields += fields.count_max();
-        self.value.extend_from_slice(fields.run());
-        if self.value.len() > self.head.whole_len() {
+        if self.head.times.is_some() {
+            self.first = earlier(self.first, first_expiry(part));
+            fields.for_each(|field| put_field(&mut self.run, &field, true));
+        } else if fields.has_expiries() {
+            return Err(DAMAGED);
+        } else {
+            self.run.extend_from_slice(fields.run());
+        }
+        if self.run.len() > self.head.whole_len() {
             return Err(DAMAGED);
         }
         Ok(())
@@ -67,16 +79,25 @@ impl Whole {
     ///
     /// # Errors
     /// The parts are not those of the head.
-    pub fn finish(mut self) -> Result<Vec<u8>, ErrorReply> {
-        if self.value.len() != self.head.whole_len() || self.fields != self.head.fields as usize {
+    pub fn finish(self) -> Result<Vec<u8>, ErrorReply> {
+        let mut front = self.head.front();
+        let is_timed = front.first.is_some();
+        let len = front.len() + self.run.len();
+        if len != self.head.whole_len()
+            || self.fields != self.head.fields as usize
+            || self.first.is_some() != is_timed
+        {
             return Err(DAMAGED);
         }
-        self.value[2..HEADER_BYTES].copy_from_slice(&self.head.fields.to_le_bytes());
-        Ok(self.value)
+        front.first = self.first;
+        let mut value = Vec::with_capacity(len);
+        front.write(&mut value);
+        value.extend_from_slice(&self.run);
+        Ok(value)
     }
 }
 
-/// The head of the hash at `key` and the key's expiry, if it is in parts.
+/// The head of the hash at `key` and the key's own expiry, if it is in parts.
 pub(super) fn head_of<K: Keyspace>(
     keyspace: &mut K,
     key: &[u8],
@@ -88,35 +109,111 @@ pub(super) fn head_of<K: Keyspace>(
         return Err(ErrorReply::WRONG_TYPE.into());
     }
     let head = Head::read(entry.value);
-    Ok(head.map(|head| (head, entry.expires_at)))
+    Ok(head.map(|head| (head, head.key_expiry(entry.expires_at))))
 }
 
-/// Sets one field of a hash in parts, of which nothing else changes; whether it is new. `None`: the number of its parts changes, too.
-pub(super) fn set_one<K: Keyspace>(
+/// Gives one field of a hash in parts the value that `next` makes of it, where nothing else changes; what `next` made, and whether the
+/// field is new. `None`: more changes than this, and nothing was done.
+pub(super) fn set_one<K: Keyspace, T: AsRef<[u8]>>(
     keyspace: &mut K,
     key: &[u8],
-    (mut head, expires_at): (Head, Option<UnixMillis>),
-    (name, value): (&[u8], &[u8]),
-) -> Result<Option<bool>, Failure> {
+    (mut head, key_expires_at): (Head, Option<UnixMillis>),
+    name: &[u8],
+    next: impl Fn(Option<Field<'_>>) -> Result<T, ErrorReply>,
+) -> Result<Option<(T, bool)>, Failure> {
     let Some(whole_bytes_max) = keyspace.whole_bytes_max(key) else {
         return Ok(None);
     };
     let part = head.part_with(key, name);
-    let fields = Fields::of_part(keyspace.read_part(part)?)?;
-    let before = fields.bytes() as u64;
-    let Some((run, is_new)) = fields.with_one(name, value) else {
+    let before = keyspace.read_part(part)?;
+    let Some((run, made, is_new)) = Fields::of_part(before)?.with_one(name, next)? else {
         return Ok(None);
     };
-    let after = (run.len() - HEADER_BYTES) as u64;
-    let bytes = head.bytes.checked_sub(before).ok_or(DAMAGED)? + after;
-    (head.bytes, head.fields) = (bytes, head.fields + u32::from(is_new));
+    let (mut there, mut then) = (Tally::default(), Tally::default());
+    there.add(before)?;
+    then.add(&run)?;
+    head.exchange(&there, &then)?;
     let stays = Next::of(&head, whole_bytes_max) == Next::Stays;
     if !stays || head.whole_len() >= keyspace.value_bytes_max() {
         return Ok(None);
     }
     keyspace.put_part(part, &run)?;
-    put_head(keyspace, key, &head, expires_at)?;
-    Ok(Some(is_new))
+    put_head(keyspace, key, &head, key_expires_at)?;
+    Ok(Some((made, is_new)))
+}
+
+/// How many fields of a hash in parts there are.
+pub(super) fn len<K: Keyspace>(keyspace: &mut K, key: &[u8], head: &Head) -> Result<u64, Failure> {
+    let now = keyspace.now();
+    if !head.may_have_due(now) {
+        return Ok(u64::from(head.fields));
+    }
+    let (mut len, mut is_suspended) = (0, false);
+    for number in 0..head.parts {
+        match keyspace.read_part(head.part(key, number)) {
+            Ok(part) => len += Fields::of_part(part)?.hiding_due(now).len() as u64,
+            // All that it needs is read at once.
+            Err(Failure::Suspend) => is_suspended = true,
+            Err(error) => return Err(error),
+        }
+    }
+    match is_suspended {
+        true => Err(Failure::Suspend),
+        false => Ok(len),
+    }
+}
+
+/// Removes the fields of these parts whose time is over, where the key has a hash in parts; the form of the hash stays. It reads nothing
+/// but the head and those parts.
+///
+/// # Errors
+/// As of any command.
+pub fn drop_due<K: Keyspace>(
+    keyspace: &mut K,
+    key: &[u8],
+    parts: impl Iterator<Item = u32>,
+) -> Result<(), Failure> {
+    let now = keyspace.now();
+    let Some((head, key_expires_at)) = head_of(keyspace, key)? else {
+        return Ok(());
+    };
+    let mut loaded = Loaded::default();
+    loaded.load_parts(keyspace, key, &head, parts.filter(|it| *it < head.parts))?;
+    let change = {
+        let fields = loaded.fields(&head, now)?;
+        loaded.changed(head, key_expires_at, fields.iter())?
+    };
+    if !change.runs.values().any(|run| run.is_changed) {
+        return Ok(());
+    }
+    change.apply(keyspace, key, None).map(drop)
+}
+
+/// Removes the fields whose time is over from so many parts of the hash at `key`; whether there are more to be looked at in this round.
+///
+/// # Errors
+/// As of any command.
+pub fn prune<K: Keyspace>(keyspace: &mut K, key: &[u8], parts_max: u32) -> Result<bool, Failure> {
+    let now = keyspace.now();
+    let Some((head, key_expires_at)) = head_of(keyspace, key)? else {
+        return Ok(false);
+    };
+    let whole_bytes_max = keyspace.whole_bytes_max(key);
+    if !head.may_have_due(now) || whole_bytes_max.is_none() {
+        return Ok(false);
+    }
+    let from = head.pruned();
+    let end = head.parts.min(from.saturating_add(parts_max));
+    let mut loaded = Loaded::default();
+    loaded.load_parts(keyspace, key, &head, from..end)?;
+    let mut change = {
+        let fields = loaded.fields(&head, now)?;
+        loaded.changed(head, key_expires_at, fields.iter())?
+    };
+    change.prunes_to = Some(end);
+    let left = change.apply(keyspace, key, whole_bytes_max)?;
+    // Of parts that were joined meanwhile some may have been ahead, which takes another round.
+    Ok(left.is_some_and(|head| head.may_have_due(now)))
 }
 
 /// What becomes of the form of a hash in parts.
@@ -189,11 +286,15 @@ impl Loaded {
         }
     }
 
-    /// The fields of all of them, each of which is where it belongs.
-    pub(super) fn fields(&self, head: &Head) -> Result<Vec<Field<'_>>, ErrorReply> {
+    /// The fields of all of them that are there at `now`, each of which is where it belongs.
+    pub(super) fn fields(
+        &self,
+        head: &Head,
+        now: UnixMillis,
+    ) -> Result<Vec<Field<'_>>, ErrorReply> {
         let mut all = Vec::new();
         for (&number, run) in &self.0 {
-            for field in Fields::of_part(run)? {
+            for field in Fields::of_part(run)?.hiding_due(now) {
                 if part_of(place(field.name), head.parts) != number {
                     return Err(DAMAGED);
                 }
@@ -207,9 +308,9 @@ impl Loaded {
     pub(super) fn changed<'f>(
         &self,
         head: Head,
-        expires_at: Option<UnixMillis>,
+        key_expires_at: Option<UnixMillis>,
         fields: impl Iterator<Item = &'f Field<'f>>,
-    ) -> PartsChange {
+    ) -> Result<PartsChange, ErrorReply> {
         let mut dealt: BTreeMap<u32, Vec<&Field<'_>>> = BTreeMap::new();
         for field in fields {
             let number = part_of(place(field.name), head.parts);
@@ -221,36 +322,21 @@ impl Loaded {
         }
         let mut change = PartsChange {
             head,
-            expires_at,
+            key_expires_at,
             runs: BTreeMap::new(),
             before: Tally::default(),
             after: Tally::default(),
+            prunes_to: None,
         };
         for (&number, before) in &self.0 {
             let fields = dealt.remove(&number).unwrap_or_default();
             let bytes = run_of(fields.iter().copied());
-            change.before.add(before);
-            change.after.add(&bytes);
+            change.before.add(before)?;
+            change.after.add(&bytes)?;
             let is_changed = bytes != *before;
             change.runs.insert(number, Run { bytes, is_changed });
         }
-        change
-    }
-}
-
-/// How many fields there are in some parts, and their bytes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    fields: u32,
-    bytes: u64,
-}
-
-impl Tally {
-    fn add(&mut self, part: &[u8]) {
-        if let Ok(fields) = Fields::of_part(part) {
-            self.fields += fields.count_max() as u32;
-            self.bytes += fields.bytes() as u64;
-        }
+        Ok(change)
     }
 }
 
@@ -258,12 +344,14 @@ impl Tally {
 #[derive(Debug)]
 pub(super) struct PartsChange {
     head: Head,
-    expires_at: Option<UnixMillis>,
+    key_expires_at: Option<UnixMillis>,
     /// The parts that were read.
     runs: BTreeMap<u32, Run>,
     /// What was in them, and what is.
     before: Tally,
     after: Tally,
+    /// All from the last one that was pruned to this one have been.
+    prunes_to: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -282,41 +370,50 @@ impl Run {
 }
 
 impl PartsChange {
-    /// Does it to `key`; `whole_bytes_max` is the keyspace's.
+    /// Does it to `key`, and returns its head, if it is still in parts; `whole_bytes_max` is the keyspace's, or `None`: the form stays
+    /// as it is.
     pub(super) fn apply<K: Keyspace>(
         mut self,
         keyspace: &mut K,
         key: &[u8],
-        whole_bytes_max: usize,
-    ) -> Result<(), Failure> {
-        let head = &mut self.head;
-        let fields = head.fields.checked_sub(self.before.fields);
-        let bytes = head.bytes.checked_sub(self.before.bytes);
-        (head.fields, head.bytes) = fields.zip(bytes).ok_or(DAMAGED)?;
-        head.fields += self.after.fields;
-        head.bytes += self.after.bytes;
+        whole_bytes_max: Option<usize>,
+    ) -> Result<Option<Head>, Failure> {
+        self.head.exchange(&self.before, &self.after)?;
         if self.head.fields == 0 {
-            return keyspace.delete(key).map(|_| ());
+            return keyspace.delete(key).map(|_| None);
         }
         if self.head.whole_len() >= keyspace.value_bytes_max() {
             return Err(TOO_LARGE.into());
         }
+        if let Some(end) = self.prunes_to {
+            self.head.prune_to(end, &self.after);
+        }
         let before = self.head;
-        match Next::of(&before, whole_bytes_max) {
+        if before.lacks_last() {
+            self.load(keyspace, key, 0..before.parts)?;
+            let mut all = Tally::default();
+            for run in self.runs.values() {
+                all.add(&run.bytes)?;
+            }
+            self.head.set_times(&all);
+        }
+        match whole_bytes_max.map_or(Next::Stays, |max| Next::of(&before, max)) {
             Next::Stays => {}
             Next::Parts(wanted) if wanted > before.parts => self.grow(keyspace, key, wanted)?,
             Next::Parts(wanted) => self.shrink(keyspace, key, wanted)?,
-            Next::Whole => return self.become_whole(keyspace, key),
+            Next::Whole => return self.become_whole(keyspace, key).map(|()| None),
         }
         for (&number, run) in &self.runs {
             if run.is_changed {
+                self.head.note_first(number, first_expiry(&run.bytes));
                 keyspace.put_part(self.head.part(key, number), &run.bytes)?;
             }
         }
         for number in self.head.parts..before.parts {
             keyspace.delete_part(self.head.part(key, number))?;
         }
-        put_head(keyspace, key, &self.head, self.expires_at)
+        put_head(keyspace, key, &self.head, self.key_expires_at)?;
+        Ok(Some(self.head))
     }
 
     /// Reads parts of the hash as it is stored, which has `parts` of them.
@@ -394,60 +491,71 @@ impl PartsChange {
         for run in self.runs.values() {
             whole.add(&run.bytes)?;
         }
+        let (_, expires_at) = head.stored(self.key_expires_at);
         let value = whole.finish()?;
         for number in 0..head.parts {
             keyspace.delete_part(head.part(key, number))?;
         }
         let put = NewValue {
             value: &[&value],
-            expires_at: self.expires_at,
+            expires_at,
             value_type: ValueType::Hash,
         };
         keyspace.put(key, put)
     }
 }
 
-/// Whether a whole hash can have parts.
-pub(super) fn is_for_parts(value: &[u8]) -> bool {
+/// Whether a whole hash can have parts; `are_timed`: fields with an expiry may be in some.
+pub(super) fn is_for_parts(
+    (value, expires_at): (&[u8], Option<UnixMillis>),
+    are_timed: bool,
+) -> bool {
     // Of one field there is nothing to part.
     value.len() <= SPLIT_BYTES_MAX
-        && Fields::of_part(value).is_ok_and(|fields| fields.count_max() > 1)
+        && Fields::read(value, expires_at)
+            .is_ok_and(|fields| fields.count_max() > 1 && (are_timed || !fields.has_expiries()))
 }
 
-/// Stores a whole hash in parts.
+/// Stores a whole hash in parts; `expires_at` is its record's.
 pub(super) fn put_in_parts<K: Keyspace>(
     keyspace: &mut K,
     key: &[u8],
     (value, expires_at): (&[u8], Option<UnixMillis>),
     whole_bytes_max: usize,
 ) -> Result<(), Failure> {
-    let fields = Fields::of_part(value)?;
+    let fields = Fields::read(value, expires_at)?;
     let mut head = Head {
         fields: fields.count_max() as u32,
         value: keyspace.next_value(),
         parts: 1,
-        bytes: fields.bytes() as u64,
+        bytes: fields.plain_bytes()? as u64,
+        times: None,
     };
     head.parts = parts_for(&head, whole_bytes_max);
     let mut dealt: Vec<Vec<Field<'_>>> = vec![Vec::new(); head.parts as usize];
     for field in fields {
         dealt[part_of(place(field.name), head.parts) as usize].push(field);
     }
+    let mut all = Tally::default();
     for (number, fields) in dealt.iter().enumerate() {
         let part = head.part(key, number as u32);
-        keyspace.put_part(part, &run_of(fields.iter()))?;
+        let run = run_of(fields.iter());
+        all.add(&run)?;
+        keyspace.put_part(part, &run)?;
     }
-    put_head(keyspace, key, &head, expires_at)
+    head.set_times(&all);
+    put_head(keyspace, key, &head, fields.key_expires_at)
 }
 
 fn put_head<K: Keyspace>(
     keyspace: &mut K,
     key: &[u8],
     head: &Head,
-    expires_at: Option<UnixMillis>,
+    key_expires_at: Option<UnixMillis>,
 ) -> Result<(), Failure> {
+    let (value, expires_at) = head.stored(key_expires_at);
     let put = NewValue {
-        value: &[&head.encode()],
+        value: &[&value],
         expires_at,
         value_type: ValueType::Hash,
     };

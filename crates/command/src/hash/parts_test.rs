@@ -7,6 +7,7 @@ use brickyard_wire::Protocol;
 fn keyspace(whole_bytes_max: usize) -> MemoryKeyspace {
     let mut it = MemoryKeyspace::default();
     it.whole_bytes_max = Some(whole_bytes_max);
+    it.has_timed_parts = true;
     it
 }
 
@@ -36,34 +37,6 @@ fn both(
 
 fn line(text: &str) -> OwnedArgs {
     text.split(' ').collect()
-}
-
-#[test]
-fn a_head_is_read_as_it_was_written() {
-    let head = Head {
-        fields: 7,
-        value: 1 << 40,
-        parts: 3,
-        bytes: 99,
-    };
-    let bytes = head.encode();
-    assert_eq!(bytes.len(), Head::BYTES);
-    assert_eq!(Head::read(&bytes), Some(head));
-    for len in 0..bytes.len() {
-        assert_eq!(Head::read(&bytes[..len]), None);
-    }
-    let unsound = [
-        Head { parts: 0, ..head },
-        Head { parts: 15, ..head },
-        Head { bytes: 13, ..head },
-        Head {
-            bytes: 1 << 40,
-            ..head
-        },
-    ];
-    for head in unsound {
-        assert_eq!(Head::read(&head.encode()), None, "{head:?}");
-    }
 }
 
 /// Whatever commands come, a hash in parts answers as one that is one value, and has the parts that its head says.
@@ -186,9 +159,11 @@ fn a_hash_that_becomes_small_is_one_value_again() {
     assert_eq!(it.run_line("EXISTS h"), ":0\r\n");
 }
 
+/// Where an earlier program is among the nodes.
 #[test]
-fn a_field_with_an_expiry_makes_it_one_value() {
+fn a_field_with_an_expiry_makes_it_one_value_where_it_must() {
     let mut it = large();
+    it.has_timed_parts = false;
     for field in 0..40 {
         it.run_line(&format!("HSET h f{field} value{field}"));
     }
@@ -265,8 +240,131 @@ fn heads_and_parts_of_any_bytes_are_refused_or_read() {
             value: 1,
             parts: 1,
             bytes: 10,
+            times: None,
         };
         let mut whole = Whole::new(head);
         let _ = whole.add(&bytes).and_then(|()| whole.finish());
     }
+}
+
+/// The same with fields that expire, in a time that goes on, and whatever removes them.
+#[test]
+fn fields_of_a_hash_in_parts_expire_as_those_of_one_value_do() {
+    let mut random = 11_u64;
+    let mut draw = move |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let (mut whole, mut parted) = (MemoryKeyspace::default(), large());
+    let (mut most, mut gone) = (0, 0);
+    for step in 0..12_000 {
+        let grows = step / 500 % 2 == 0;
+        // Now and then all fields have an expiry, and the key ends with the last one.
+        let all_are_timed = step / 1_000 % 3 == 2;
+        let (field, other) = (draw(120), draw(120));
+        let time = 1 + draw(400);
+        let request = match draw(24) {
+            0..=4 if grows && all_are_timed => line(&format!(
+                "HSETEX h PX {time} FIELDS 2 f{field} a f{other} bbbb"
+            )),
+            0..=4 if grows => line(&format!(
+                "HSET h f{field} {} f{other} b",
+                "v".repeat(draw(20) as usize)
+            )),
+            5..=8 => line(&format!(
+                "HPEXPIRE h {time} FIELDS 3 f{field} f{other} f{}",
+                draw(120)
+            )),
+            9 => line(&format!("HPEXPIRE h {time} GT FIELDS 1 f{field}")),
+            10 => line(&format!("HPERSIST h FIELDS 2 f{field} f{other}")),
+            11 => line(&format!("HGETEX h PX {time} FIELDS 2 f{field} f{other}")),
+            12 => line(&format!("HGETEX h PERSIST FIELDS 1 f{field}")),
+            13 => line(&format!("HSETEX h KEEPTTL FIELDS 1 f{field} kept")),
+            14 => line(&format!("HSETEX h FXX PX {time} FIELDS 1 f{field} xx")),
+            15 => line(&format!("HSETEX h NX PX {time} FIELDS 1 f{field} nx")),
+            16 => line(&format!("HINCRBY h n{} 3", field % 5)),
+            17 => line(&format!("HPEXPIRE h {time} FIELDS 1 n{}", field % 5)),
+            18 => line(&format!("HDEL h f{field} f{other} f{}", draw(120))),
+            19 => line(&format!("HMGET h f{field} f{other} f{}", draw(120))),
+            20 => line(&format!("HPTTL h FIELDS 3 f{field} f{other} n1")),
+            21 => line(["PEXPIRE h 300", "PERSIST h", "PEXPIRE h 100000"][draw(3) as usize]),
+            22 => line(["RENAME h g", "COPY g h REPLACE"][draw(2) as usize]),
+            _ => line(&format!("HGET h f{field}")),
+        };
+        both(&mut whole, &mut parted, &request, true);
+        if draw(4) == 0 {
+            let later = draw(30);
+            whole.now.0 += later;
+            parted.now.0 += later;
+        }
+        match draw(6) {
+            0 => prune(&mut parted, b"h", 1 + draw(4) as u32)
+                .map(drop)
+                .unwrap(),
+            1 => drop_due(&mut parted, b"h", [0, draw(40) as u32].into_iter()).unwrap(),
+            _ => {}
+        }
+        let reads = ["HLEN h", "PTTL h", "EXISTS h", "TYPE h"];
+        reads
+            .iter()
+            .for_each(|it| both(&mut whole, &mut parted, &line(it), true));
+        gone += u32::from(whole.run_line("EXISTS h") == ":0\r\n");
+        if whole.run_line("TYPE h") == "+hash\r\n" {
+            both(&mut whole, &mut parted, &line("HGETALL h"), false);
+            scan_all(&mut parted, &mut whole);
+        }
+        let (_, live) = parted.parts();
+        most = most.max(live);
+    }
+    assert!(most > 20, "no hash had more than {most} parts");
+    assert!(gone > 50, "the hash ended {gone} times");
+}
+
+/// A round of pruning removes all that is over, some parts at a time, and knows what expires next.
+#[test]
+fn pruning_removes_what_is_over() {
+    let mut it = large();
+    for field in 0..400 {
+        it.run_line(&format!("HSET h f{field} value{field}"));
+        let time = if field % 2 == 0 { 100 } else { 5_000 };
+        it.run_line(&format!("HPEXPIRE h {time} FIELDS 1 f{field}"));
+    }
+    it.run_line("HSET h stays here");
+    assert!(it.parts().1 > 50);
+    it.now.0 += 1_000;
+    let (mut steps, written) = (1, it.written);
+    while prune(&mut it, b"h", 8).unwrap() {
+        steps += 1;
+    }
+    assert!(steps > 5, "{steps} steps");
+    assert!(it.written > written);
+    let head = Head::read(it.value(b"h").unwrap()).unwrap();
+    assert_eq!(head.fields, 201, "{head:?}");
+    assert!(!head.may_have_due(it.now), "{head:?}");
+    // The next ones are over, and the round after them.
+    it.now.0 += 5_000;
+    assert_eq!(it.run_line("HLEN h"), ":1\r\n");
+    while prune(&mut it, b"h", 8).unwrap() {}
+    assert_eq!(
+        it.run_line("HGETALL h"),
+        "*2\r\n$5\r\nstays\r\n$4\r\nhere\r\n"
+    );
+    assert_eq!(it.parts(), (0, 0), "it is one value again");
+}
+
+/// A command that gives one field of many an expiry writes the part that has it.
+#[test]
+fn an_expiry_costs_what_it_touches() {
+    let mut it = keyspace(2_048);
+    for field in 0..3_000 {
+        it.run_line(&format!("HSET h field:{field} value:{field}"));
+    }
+    it.written = 0;
+    it.run_line("HEXPIRE h 100 FIELDS 1 field:77");
+    assert!(it.written < 2_048, "{} bytes for one field", it.written);
+    it.now.0 += 200_000;
+    assert_eq!(it.run_line("HGET h field:77"), "$-1\r\n");
+    assert_eq!(it.run_line("HLEN h"), ":2999\r\n");
 }

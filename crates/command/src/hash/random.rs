@@ -68,11 +68,12 @@ fn one<K: Keyspace>(key: &[u8], keyspace: &mut K, reply: &mut Reply<'_>) -> Resu
     let Found::InParts((head, _)) = drawn else {
         return Ok(());
     };
+    let now = keyspace.now();
     let first = below(&mut random, head.parts as usize) as u32;
     // Some may be empty, but not all.
     for number in (first..head.parts).chain(0..first) {
         let part = keyspace.read_part(head.part(key, number))?;
-        let mut fields = Fields::of_part(part)?;
+        let mut fields = Fields::of_part(part)?.hiding_due(now);
         let len = fields.len();
         if len > 0
             && let Some(field) = fields.nth(below(&mut random, len))

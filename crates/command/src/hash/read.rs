@@ -1,7 +1,7 @@
 //! Reading fields: HGET, HMGET, HEXISTS, HLEN, HSTRLEN, HGETALL, HKEYS, HVALS.
 
 use super::fields::{DAMAGED, Field, Fields};
-use super::{Found, Head, read, with_field, with_whole};
+use super::{Found, Head, parts, read, with_field, with_whole};
 use crate::args::Args;
 use crate::error::Failure;
 use crate::keyspace::Keyspace;
@@ -68,22 +68,42 @@ pub(super) fn several<'n, K: Keyspace>(
             each_of(fields, names, |field| bulk_or_null(field, reply));
             Ok(())
         }
-        Found::InParts((head, _)) => several_in_parts(key, &head, names, keyspace, reply),
+        Found::InParts((head, _)) => {
+            reply.array(names.len());
+            each_in_parts((key, &head), names, keyspace, |field| {
+                bulk_or_null(field, reply);
+            })
+        }
     }
 }
 
-fn several_in_parts<'n, K: Keyspace>(
+/// Calls `f` with what there is of each name in the hash at `key`.
+pub(super) fn each_named<'n, K: Keyspace>(
     key: &[u8],
-    head: &Head,
-    names: impl ExactSizeIterator<Item = &'n [u8]>,
+    names: impl ExactSizeIterator<Item = &'n [u8]> + Clone,
     keyspace: &mut K,
-    reply: &mut Reply<'_>,
+    mut f: impl FnMut(Option<Field<'_>>),
 ) -> Result<(), Failure> {
-    reply.array(names.len());
+    let found = with_whole(keyspace, key, |fields| {
+        each_of(fields, names.clone(), &mut f)
+    })?;
+    match found {
+        Found::Whole(()) => Ok(()),
+        Found::InParts((head, _)) => each_in_parts((key, &head), names, keyspace, f),
+    }
+}
+
+fn each_in_parts<'n, K: Keyspace>(
+    (key, head): (&[u8], &Head),
+    names: impl Iterator<Item = &'n [u8]>,
+    keyspace: &mut K,
+    mut f: impl FnMut(Option<Field<'_>>),
+) -> Result<(), Failure> {
+    let now = keyspace.now();
     let mut is_suspended = false;
     for name in names {
         match keyspace.read_part(head.part_with(key, name)) {
-            Ok(part) => bulk_or_null(Fields::of_part(part)?.find(name), reply),
+            Ok(part) => f(Fields::of_part(part)?.hiding_due(now).find(name)),
             // All parts that it needs are read at once.
             Err(Failure::Suspend) => is_suspended = true,
             Err(error) => return Err(error),
@@ -128,10 +148,11 @@ pub(crate) fn hlen<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let len = with_whole(keyspace, args.at(1), |fields| fields.map_or(0, Fields::len))?;
-    reply.integer(match len {
-        Found::Whole(len) => len as i64,
-        Found::InParts((head, _)) => i64::from(head.fields),
-    });
+    let len = match len {
+        Found::Whole(len) => len as u64,
+        Found::InParts((head, _)) => parts::len(keyspace, args.at(1), &head)?,
+    };
+    reply.integer(len.cast_signed());
     Ok(())
 }
 

@@ -89,10 +89,11 @@ pub(crate) fn hscan<K: Keyspace>(
         Found::Whole(told) => Ok(told?),
         Found::InParts((head, _)) => {
             let options = Options::parse(args)?;
+            let now = keyspace.now();
             let (runs, next) = parts_from(key, &head, cursor, options.count, keyspace)?;
             let mut found = Vec::new();
             for run in &runs {
-                let fields = Fields::of_part(run)?;
+                let fields = Fields::of_part(run)?.hiding_due(now);
                 found.extend(fields.filter(|field| place(field.name) >= cursor));
             }
             tell(&found, next, &options, reply);

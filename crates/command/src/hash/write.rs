@@ -4,21 +4,17 @@ use super::draft::{Change, Draft};
 use super::fields::Field;
 use super::parts::{self, Loaded, head_of};
 use super::read::bulk_or_null;
-use super::{Found, counted, read, with_field, with_whole};
+use super::{Found, counted, read, with_whole};
 use crate::args::Args;
 use crate::error::{ErrorReply, Failure};
 use crate::expiry::ExpiryOption;
 use crate::extended::Extended;
-use crate::keyspace::{Keyspace, check_length};
+use crate::keyspace::Keyspace;
 use crate::number::{IntegerText, integer, parse_integer};
-use brickyard_types::UnixMillis;
 use brickyard_wire::Reply;
 
 /// What is at `key`, to be changed.
-pub(super) fn draft<'a, K: Keyspace>(
-    keyspace: &'a mut K,
-    key: &[u8],
-) -> Result<Draft<'a>, Failure> {
+fn draft<'a, K: Keyspace>(keyspace: &'a mut K, key: &[u8]) -> Result<Draft<'a>, Failure> {
     let now = keyspace.now();
     Ok(read(keyspace, key)?.map_or_else(Draft::new, |fields| Draft::of(fields, now)))
 }
@@ -30,13 +26,27 @@ fn draft_of<'a, 'n, K: Keyspace>(
     names: impl Iterator<Item = &'n [u8]>,
     loaded: &'a mut Loaded,
 ) -> Result<Draft<'a>, Failure> {
-    if let Some((head, expires_at)) = head_of(keyspace, key)?
+    if let Some((head, key_expires_at)) = head_of(keyspace, key)?
         && keyspace.whole_bytes_max(key).is_some()
     {
+        let now = keyspace.now();
         loaded.load(keyspace, key, &head, names)?;
-        return Ok(Draft::of_parts(loaded, head, expires_at)?);
+        return Ok(Draft::of_parts(loaded, (head, key_expires_at), now)?);
     }
     draft(keyspace, key)
+}
+
+/// The same for a command that may give them expiries.
+pub(super) fn timed_draft_of<'a, 'n, K: Keyspace>(
+    keyspace: &'a mut K,
+    key: &[u8],
+    names: impl Iterator<Item = &'n [u8]>,
+    loaded: &'a mut Loaded,
+) -> Result<Draft<'a>, Failure> {
+    match keyspace.has_timed_parts() {
+        true => draft_of(keyspace, key, names, loaded),
+        false => draft(keyspace, key),
+    }
 }
 
 /// Names with their values.
@@ -50,24 +60,32 @@ fn pairs<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = 
     })
 }
 
-/// Sets one field as [`Fields::with_one`](super::fields::Fields::with_one) does; whether it is new. `None`: it is for a draft.
-fn set_one<K: Keyspace>(
+/// Gives one field the value that `next` makes of it, as [`Fields::with_one`](super::fields::Fields::with_one) does; what it made, and
+/// whether the field is new. `None`: it is for a draft.
+fn set_one<K: Keyspace, T: AsRef<[u8]>>(
     key: &[u8],
-    (name, value): (&[u8], &[u8]),
+    name: &[u8],
     keyspace: &mut K,
-) -> Result<Option<bool>, Failure> {
+    next: impl Fn(Option<Field<'_>>) -> Result<T, ErrorReply>,
+) -> Result<Option<(T, bool)>, Failure> {
     let set = with_whole(keyspace, key, |fields| {
-        let fields = fields?;
-        let (value, is_new) = fields.with_one(name, value)?;
-        Some(((value, fields.key_expires_at), is_new))
+        let Some(fields) = fields else {
+            return Ok(None);
+        };
+        let set = fields.with_one(name, &next)?;
+        Ok::<_, ErrorReply>(
+            set.map(|(value, made, is_new)| ((value, fields.key_expires_at), (made, is_new))),
+        )
     })?;
     match set {
-        Found::Whole(None) => Ok(None),
-        Found::Whole(Some((record, is_new))) => {
+        Found::InParts(head) => parts::set_one(keyspace, key, head, name, next),
+        Found::Whole(set) => {
+            let Some((record, outcome)) = set? else {
+                return Ok(None);
+            };
             Change::Put(record).apply(keyspace, key)?;
-            Ok(Some(is_new))
+            Ok(Some(outcome))
         }
-        Found::InParts(head) => parts::set_one(keyspace, key, head, (name, value)),
     }
 }
 
@@ -81,7 +99,7 @@ fn set_pairs<K: Keyspace>(
         return Err(ErrorReply::wrong_arity(command).into());
     }
     if args.len() == 4
-        && let Some(is_new) = set_one(args.at(1), (args.at(2), args.at(3)), keyspace)?
+        && let Some((_, is_new)) = set_one(args.at(1), args.at(2), keyspace, |_| Ok(args.at(3)))?
     {
         return Ok(i64::from(is_new));
     }
@@ -91,7 +109,7 @@ fn set_pairs<K: Keyspace>(
         let mut draft = draft_of(keyspace, args.at(1), names, &mut loaded)?;
         draft.expect(args.len() / 2 - 1);
         let added: i64 = pairs(args.from(2)).map(|it| i64::from(draft.set(it))).sum();
-        (added, draft.change())
+        (added, draft.change()?)
     };
     change.apply(keyspace, args.at(1))?;
     Ok(added)
@@ -132,7 +150,7 @@ pub(crate) fn hsetnx<K: Keyspace>(
                 draft.set(field);
             });
         }
-        (is_free, draft.change())
+        (is_free, draft.change()?)
     };
     reply.integer(i64::from(is_free));
     change.apply(keyspace, args.at(1))
@@ -149,7 +167,7 @@ pub(crate) fn hdel<K: Keyspace>(
         let mut draft = draft_of(keyspace, args.at(1), names.clone(), &mut loaded)?;
         draft.expect(args.len() - 2);
         let removed = names.filter_map(|name| draft.remove(name)).count();
-        (removed, draft.change())
+        (removed, draft.change()?)
     };
     reply.integer(removed as i64);
     change.apply(keyspace, args.at(1))
@@ -169,7 +187,7 @@ pub(crate) fn hgetdel<K: Keyspace>(
         draft.expect(names.len());
         reply.array(names.len());
         names.for_each(|at| bulk_or_null(draft.remove(args.at(at)), reply));
-        draft.change()
+        draft.change()?
     };
     change.apply(keyspace, args.at(1))
 }
@@ -239,8 +257,10 @@ pub(crate) fn hsetex<K: Keyspace>(
         Expiry::Set(option) => Some(option.resolve(now, "hsetex")?),
         Expiry::Clear | Expiry::Keep => None,
     };
+    let mut loaded = Loaded::default();
     let (is_met, change) = {
-        let mut draft = draft(keyspace, args.at(1))?;
+        let names = args.from(words.start).step_by(2);
+        let mut draft = timed_draft_of(keyspace, args.at(1), names, &mut loaded)?;
         draft.expect(words.len() / 2);
         let mut given = pairs(args.from(words.start));
         let is_hash_as_asked = match of_hash {
@@ -271,33 +291,37 @@ pub(crate) fn hsetex<K: Keyspace>(
                 }
             }
         }
-        (is_met, draft.change())
+        (is_met, draft.change()?)
     };
     reply.integer(i64::from(is_met));
     change.apply(keyspace, args.at(1))
 }
 
-/// Gives one field another value; it has that expiry already.
-fn put_value<K: Keyspace>(
+/// Gives one field the value that `next` makes of it; its expiry stays.
+fn update<K: Keyspace, T: AsRef<[u8]>>(
     key: &[u8],
-    (name, value): (&[u8], &[u8]),
-    expires_at: Option<UnixMillis>,
+    name: &[u8],
     keyspace: &mut K,
-) -> Result<(), Failure> {
-    if set_one(key, (name, value), keyspace)?.is_some() {
-        return Ok(());
+    next: impl Fn(Option<Field<'_>>) -> Result<T, ErrorReply>,
+) -> Result<T, Failure> {
+    if let Some((made, _)) = set_one(key, name, keyspace, &next)? {
+        return Ok(made);
     }
     let mut loaded = Loaded::default();
-    let change = {
+    let (made, change) = {
         let mut draft = draft_of(keyspace, key, std::iter::once(name), &mut loaded)?;
+        let field = draft.find(name);
+        let made = next(field)?;
         draft.set(Field {
             name,
-            value,
-            expires_at,
+            value: made.as_ref(),
+            expires_at: field.and_then(|it| it.expires_at),
         });
-        draft.change()
+        let change = draft.change()?;
+        (made, change)
     };
-    change.apply(keyspace, key)
+    change.apply(keyspace, key)?;
+    Ok(made)
 }
 
 pub(crate) fn hincrby<K: Keyspace>(
@@ -306,23 +330,25 @@ pub(crate) fn hincrby<K: Keyspace>(
     reply: &mut Reply<'_>,
 ) -> Result<(), Failure> {
     let increment = integer(args.at(3))?;
-    let (sum, expires_at) = with_field(keyspace, args.at(1), args.at(2), |field| {
+    let sum = update(args.at(1), args.at(2), keyspace, |field| {
         let number = field.map_or(Some(0), |it| parse_integer(it.value));
         let number = number.ok_or(ErrorReply::constant("ERR hash value is not an integer"))?;
         let sum = number.checked_add(increment).ok_or(ErrorReply::constant(
             "ERR increment or decrement would overflow",
         ))?;
-        Ok::<_, ErrorReply>((sum, field.and_then(|it| it.expires_at)))
-    })??;
-    let text = IntegerText::new(sum);
-    put_value(
-        args.at(1),
-        (args.at(2), text.as_bytes()),
-        expires_at,
-        keyspace,
-    )?;
-    reply.integer(sum);
+        Ok(Sum(sum, IntegerText::new(sum)))
+    })?;
+    reply.integer(sum.0);
     Ok(())
+}
+
+/// A number and how it is written.
+struct Sum(i64, IntegerText);
+
+impl AsRef<[u8]> for Sum {
+    fn as_ref(&self) -> &[u8] {
+        self.1.as_bytes()
+    }
 }
 
 pub(crate) fn hincrbyfloat<K: Keyspace>(
@@ -334,22 +360,19 @@ pub(crate) fn hincrbyfloat<K: Keyspace>(
     if increment.to_text().is_none() {
         return Err(ErrorReply::constant("ERR value is NaN or Infinity").into());
     }
-    let (text, expires_at) = with_field(keyspace, args.at(1), args.at(2), |field| {
+    let value_bytes_max = keyspace.value_bytes_max();
+    let text = update(args.at(1), args.at(2), keyspace, |field| {
         let number = field.map_or(Some(Extended::ZERO), |it| Extended::parse(it.value));
         let number = number.ok_or(ErrorReply::constant("ERR hash value is not a float"))?;
         let text = number.add(increment).to_text();
         let text = text.ok_or(ErrorReply::constant(
             "ERR increment would produce NaN or Infinity",
         ))?;
-        Ok::<_, ErrorReply>((text, field.and_then(|it| it.expires_at)))
-    })??;
-    check_length(keyspace, text.len() as u64)?;
-    put_value(
-        args.at(1),
-        (args.at(2), text.as_bytes()),
-        expires_at,
-        keyspace,
-    )?;
+        match text.len() > value_bytes_max {
+            true => Err(ErrorReply::TOO_LONG),
+            false => Ok(text),
+        }
+    })?;
     reply.bulk(text.as_bytes());
     Ok(())
 }

@@ -1,0 +1,141 @@
+//! Fields of a hash in parts whose time is over, removed by the brick itself.
+//!
+//! In:  names of parts in which a command has met some; a hash that is to be pruned. Out: those parts and the head, staged without the fields.
+//!
+//! Invariants:
+//! - What a command has answered to be gone is gone: its answer waits for the removal (rule `only the primary expires keys`).
+//! - As when a key expires, nobody waits for clients that keep copies: they are told.
+
+use super::View;
+use super::write::NOTHING;
+use crate::keyspace_events::Cause;
+use crate::request::UNBOUNDED;
+use brickyard_command::hash::{drop_due, prune};
+use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
+use brickyard_types::UnixMillis;
+use brickyard_types::part::PartName;
+use brickyard_types::record::Kind;
+use std::collections::BTreeMap;
+
+impl View<'_> {
+    /// Stages the removal of what is over in these parts. False: it is not known yet what they hold.
+    pub(super) fn drop_due_of(&mut self, names: &[Vec<u8>]) -> bool {
+        let mut by_key: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
+        for part in names.iter().filter_map(|name| PartName::decode(name)) {
+            by_key.entry(part.key).or_default().push(part.number);
+        }
+        let mut is_known = true;
+        for (key, numbers) in by_key {
+            let removed = self.removing(|removing| drop_due(removing, key, numbers.into_iter()));
+            // What is refused (there is no room for the record) stays hidden, and goes in another round.
+            is_known &= removed != Err(Failure::Suspend);
+        }
+        is_known
+    }
+
+    /// Stages the removal of what is over in some parts of the hash at `key`; whether there is more to do.
+    pub(crate) fn prune(&mut self, key: &[u8], parts_max: u32) -> Result<bool, Failure> {
+        self.removing(|removing| prune(removing, key, parts_max))
+    }
+
+    /// Has `f` stage something, or nothing if it fails.
+    fn removing<R>(
+        &mut self,
+        f: impl FnOnce(&mut Removing<'_, '_>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        self.context.writes_many = true;
+        // It answers nobody.
+        self.context.values_max = UNBOUNDED;
+        self.reads.bounded_from = None;
+        let staged = self.core.workshop.staging.len();
+        let done = f(&mut Removing(self));
+        if done.is_err() {
+            self.core.workshop.staging.truncate(staged);
+            self.core.workshop.notices.take_back(staged);
+        }
+        done
+    }
+}
+
+/// A view in which something goes by itself.
+struct Removing<'v, 'c>(&'v mut View<'c>);
+
+impl Keyspace for Removing<'_, '_> {
+    fn now(&self) -> UnixMillis {
+        self.0.now()
+    }
+
+    fn value_bytes_max(&self) -> usize {
+        self.0.value_bytes_max()
+    }
+
+    fn read_any(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+        self.0.read_any(key)
+    }
+
+    fn read_stored(&mut self, key: &[u8]) -> Result<Option<KeyValue<'_>>, Failure> {
+        self.0.read_stored(key)
+    }
+
+    fn whole_bytes_max(&self, key: &[u8]) -> Option<usize> {
+        self.0.whole_bytes_max(key)
+    }
+
+    fn has_timed_parts(&self) -> bool {
+        self.0.has_timed_parts()
+    }
+
+    fn next_value(&self) -> u64 {
+        self.0.next_value()
+    }
+
+    fn read_part(&mut self, part: PartName<'_>) -> Result<&[u8], Failure> {
+        self.0.read_part(part)
+    }
+
+    fn put_part(&mut self, part: PartName<'_>, value: &[u8]) -> Result<(), Failure> {
+        self.0.put_part(part, value)
+    }
+
+    fn delete_part(&mut self, part: PartName<'_>) -> Result<(), Failure> {
+        self.0.delete_part(part)
+    }
+
+    fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
+        self.0.probe(key)
+    }
+
+    fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
+        let view = &mut *self.0;
+        view.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
+        view.go(Kind::Put, key, &put);
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        let is_there = self.0.probe(key)?.is_some();
+        if is_there {
+            self.0.go(Kind::Delete, key, &NOTHING);
+        }
+        Ok(is_there)
+    }
+
+    fn reserve(&mut self, _: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn random(&mut self) -> u64 {
+        self.0.random()
+    }
+}
+
+impl View<'_> {
+    /// The key, or some of its value, goes by itself.
+    fn go(&mut self, kind: Kind, key: &[u8], put: &NewValue<'_>) {
+        self.note_gone(key);
+        let location = self.locate(key);
+        self.core.workshop.staging.push(location, kind, key, put);
+        self.because(|| Cause::Expired);
+        self.tell(kind, key, false);
+    }
+}
