@@ -25,14 +25,15 @@
 //!   to begin with: a node port serves every key, and a brick that is asked wrongly says where to go, which
 //!   repairs the map.
 //! - **Split-phase.** Calls do not wait for each other. Those that are made in one turn leave in one write; what
-//!   is in flight is bounded ([`Options`]), and what is beyond waits in its [`Pending`].
+//!   is in flight is bounded ([`Options`]), and what is beyond waits in its [`Pending`]. Results are awaited as futures, taken from a queue
+//!   ([`Completions`]), or go to a handler ([`Pending::upcall`]).
 //! - **Honest outcomes.** Reads are sent again until their deadline. A write is sent again only when it is known
 //!   not to have been executed; otherwise the error is [`Error::UnknownOutcome`].
 //! - **Reads from memory**, if wanted ([`ReadPolicy::Kept`]): what was read is served again without asking, as long as a lease says that nobody has changed
 //!   it. See [`Table::cache_counts`].
 //! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]), or from the nearest.
 //!
-//! Reading order: `client`, `table`, `pending` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
+//! Reading order: `client`, `table`, `pending`, `completions` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
 //! `refresh` (where a call goes and what follows when that fails); `cache`, `kept` (what needs no call); `peer`, `endpoint`, `setting`, `channel` (sockets and tasks);
 //! `connection` (the protocol, without IO).
 //!
@@ -52,6 +53,7 @@ mod call;
 mod channel;
 mod client;
 mod command;
+mod completions;
 mod connection;
 mod convert;
 mod directory;
@@ -81,6 +83,7 @@ pub use brickyard_tls::{DialerFiles as TlsFiles, IdentityFiles};
 pub use brickyard_wire::Value;
 pub use cache::CacheCounts;
 pub use client::Client;
+pub use completions::{CallId, Completions};
 pub use convert::Ttl;
 pub use error::Error;
 pub use lard::Lard;
