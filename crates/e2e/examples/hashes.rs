@@ -1,6 +1,6 @@
-//! What hashes cost beside a real Redis: processor time of the server for one operation, and memory for one hash.
+//! What hashes cost beside a real Redis or Valkey: processor time of the server for one operation, and memory for one hash.
 //!
-//! `cargo run --release -p brickyard-e2e --example hashes`
+//! `cargo run --release -p brickyard-e2e --example hashes [PATH OF A valkey-server]`
 //!
 //! Both servers run all the time; each piece of work is done by both in turn, twice, and the better round counts. One thread
 //! asks over eight connections, a hundred requests at a time on each. The table has no log, as the Redis has none.
@@ -8,6 +8,7 @@
 use brickyard_e2e::client::{Client, encode};
 use brickyard_e2e::random::Random;
 use brickyard_e2e::server::{Server, ServerKind, Setup};
+use std::path::Path;
 
 const CONNECTIONS: usize = 8;
 const PIPELINE: usize = 100;
@@ -207,7 +208,11 @@ impl Side {
 }
 
 fn main() {
-    let Some(redis) = Setup::redis(ServerKind::Redis, "the comparison") else {
+    let named = std::env::args()
+        .nth(1)
+        .map(|it| Setup::redis_at(Path::new(&it)));
+    let redis = named.or_else(|| Setup::redis(ServerKind::Redis, "the comparison"));
+    let Some(redis) = redis else {
         return;
     };
     let mut theirs = Side::new(redis.start(), "0");
@@ -216,7 +221,7 @@ fn main() {
         .must(&["TABLE", "CREATE", "1", "DURABILITY", "memory"]);
     let mut ours = Side::new(ours, "1");
 
-    println!("| Work | Brickyard | Redis | ratio |\n|---|---|---|---|");
+    println!("| Work | Brickyard | the other | ratio |\n|---|---|---|---|");
     let mut random = Random::new(1);
     for (hashes, work) in SECTIONS {
         for (name, prefix, count, fields) in *hashes {

@@ -35,6 +35,8 @@ pub struct Setup {
     kind: ServerKind,
     bricks: u16,
     folder: Option<PathBuf>,
+    /// Which program a Redis is; none: `redis-server`.
+    program: Option<PathBuf>,
     arguments: Vec<String>,
     /// What its clients go by, where it speaks TLS.
     tls: Option<Dialer>,
@@ -48,6 +50,7 @@ impl Setup {
             kind: ServerKind::Brickyard,
             bricks,
             folder: None,
+            program: None,
             arguments: Vec::new(),
             tls: None,
         }
@@ -61,9 +64,20 @@ impl Setup {
             kind,
             bricks: 1,
             folder: None,
+            program: None,
             arguments: Vec::new(),
             tls: None,
         })
+    }
+
+    /// A program that takes the arguments of `redis-server`.
+    #[must_use]
+    pub fn redis_at(program: &Path) -> Self {
+        Self {
+            kind: ServerKind::Redis,
+            program: Some(program.to_owned()),
+            ..Self::brickyard(1)
+        }
     }
 
     /// Keeps the data in this folder instead of a temporary one.
@@ -117,7 +131,8 @@ impl Setup {
                 command
             }
             ServerKind::Redis | ServerKind::RedisCluster => {
-                let mut command = Command::new("redis-server");
+                let program = self.program.as_deref().unwrap_or(Path::new("redis-server"));
+                let mut command = Command::new(program);
                 command.args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]);
                 command
                     .arg("--port")

@@ -2,7 +2,7 @@
 //!
 //! In:  the bytes of a snapshot, from a file or a replication stream; payloads. Out: [`Item`]s: strings and hashes with their
 //!      expiry, of every other type the name alone; values ([`restore`]), and payloads of them ([`dump_string`], [`dump_hash`]); payloads of
-//!      libraries of functions ([`dump_libraries`], [`restore_libraries`]).
+//!      libraries of functions ([`dump_libraries`], [`restore_libraries`]); snapshots of payloads ([`RdbWriter`]).
 //!
 //! Invariants:
 //! - At most one value is in memory, and no more of it than has arrived.
@@ -21,11 +21,13 @@ mod payload;
 mod skip;
 mod value;
 mod version;
+mod writer;
 
 pub use error::RdbError;
 pub use libraries::{LibrariesError, dump_libraries, restore_libraries};
 pub use payload::{PayloadError, dump_hash, dump_string, restore};
 pub use value::{FieldRef, RdbField, RdbValue};
+pub use writer::RdbWriter;
 
 use brickyard_types::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use input::{Input, Text};

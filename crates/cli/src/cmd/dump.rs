@@ -1,6 +1,7 @@
 //! `brickyard dump`: a table's records to standard output.
 //!
-//! In:  SCAN over the whole table, GET and PTTL for each key, DUMP for those that hold no string. Out: JSON lines, CSV or keys.
+//! In:  SCAN over the whole table, GET and PTTL for each key, DUMP for those that hold no string. Out: JSON lines, CSV, keys, or a
+//! snapshot that a Redis loads.
 //!
 //! What is dumped is not one moment: a key that is written, or that expires, while the dump runs
 //! appears as it was before or after. A key that SCAN returns twice is dumped twice.
@@ -12,6 +13,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use brickyard_bench::{Link, grouped};
+use brickyard_rdb::RdbWriter;
 use brickyard_wire::{Value, encode_request};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -36,6 +38,7 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 #[command(
     after_help = "Examples:\n  brickyard dump --table people > people.dump\n  \
                         brickyard dump --match 'user:*' --format keys\n  \
+                        brickyard dump --table people --format rdb > dump.rdb\n  \
                         brickyard dump --from old:6379 | brickyard load - --to new:6379"
 )]
 pub(crate) struct Arguments {
@@ -60,6 +63,8 @@ enum Format {
     Csv,
     /// One key a line
     Keys,
+    /// A snapshot of one database, as a Redis or Valkey loads it when it starts (`dbfilename`)
+    Rdb,
 }
 
 /// Dumps the table.
@@ -75,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         match arguments.format {
             Format::Keys => keys.iter().try_for_each(|key| output.key(key))?,
             Format::Jsonl | Format::Csv => dump_values(&mut link, &keys, &mut output)?,
+            Format::Rdb => dump_payloads(&mut link, &keys, &mut output)?,
         }
         progress.show(output.count);
         if cursor == b"0" {
@@ -161,6 +167,29 @@ fn dump_values(link: &mut Link, keys: &[Vec<u8>], output: &mut Output) -> anyhow
     Ok(())
 }
 
+/// Fetches and writes the payloads of `keys`.
+fn dump_payloads(link: &mut Link, keys: &[Vec<u8>], output: &mut Output) -> anyhow::Result<()> {
+    let mut rest = keys;
+    while !rest.is_empty() {
+        let mut request = Vec::new();
+        let mut count = 0;
+        while count < rest.len() && request.len() < REQUEST_BYTES {
+            encode_request(&mut request, &[b"DUMP", &rest[count][..]]);
+            encode_request(&mut request, &[b"PEXPIRETIME", &rest[count][..]]);
+            count += 1;
+        }
+        link.send(&request)?;
+        let (now, later) = rest.split_at(count);
+        for key in now {
+            let payload = link.receive_value()?;
+            let expires_at = link.receive_value()?;
+            output.snapshot_record(key, &payload, &expires_at)?;
+        }
+        rest = later;
+    }
+    Ok(())
+}
+
 /// What PTTL answered.
 fn time_to_live(reply: &Value) -> Option<u64> {
     let ttl_ms = reply.integer().and_then(|ttl| u64::try_from(ttl).ok());
@@ -180,6 +209,7 @@ struct Output {
 enum Sink {
     Lines(BufWriter<io::Stdout>),
     Csv(Box<csv::Writer<io::Stdout>>),
+    Rdb(RdbWriter<BufWriter<io::Stdout>>),
 }
 
 impl Output {
@@ -190,6 +220,9 @@ impl Output {
                 .from_writer(io::stdout());
             writer.write_record(["key", "value", "ttl_ms"])?;
             Sink::Csv(Box::new(writer))
+        } else if format == Format::Rdb {
+            let out = BufWriter::with_capacity(OUTPUT_BYTES, io::stdout());
+            Sink::Rdb(RdbWriter::new(out)?)
         } else {
             Sink::Lines(BufWriter::with_capacity(OUTPUT_BYTES, io::stdout()))
         };
@@ -209,7 +242,38 @@ impl Output {
                 writer.write_all(b"\n")?;
             }
             Sink::Csv(writer) => writer.write_record([key])?,
+            Sink::Rdb(_) => {}
         }
+        Ok(())
+    }
+
+    /// A record of a snapshot.
+    fn snapshot_record(
+        &mut self,
+        key: &[u8],
+        payload: &Value,
+        expires_at: &Value,
+    ) -> anyhow::Result<()> {
+        let Sink::Rdb(writer) = &mut self.sink else {
+            return Ok(());
+        };
+        match payload {
+            // Gone since SCAN saw it.
+            Value::Null => return Ok(()),
+            Value::Error(text) => {
+                self.left_out += 1;
+                self.first_refusal
+                    .get_or_insert_with(|| String::from_utf8_lossy(text).into_owned());
+                return Ok(());
+            }
+            _ => {}
+        }
+        let payload = payload
+            .bytes()
+            .context("the server answered DUMP with no payload")?;
+        let expires_at = expires_at.integer().and_then(|at| u64::try_from(at).ok());
+        self.count += 1;
+        writer.record(key, payload, expires_at)?;
         Ok(())
     }
 
@@ -254,6 +318,7 @@ impl Output {
                 let ttl = ttl_ms.map(|ttl| ttl.to_string()).unwrap_or_default();
                 writer.write_record([key, value, ttl.as_bytes()])?;
             }
+            Sink::Rdb(_) => {}
         }
         Ok(())
     }
@@ -262,6 +327,7 @@ impl Output {
         match &mut self.sink {
             Sink::Lines(writer) => writer.flush(),
             Sink::Csv(writer) => writer.flush(),
+            Sink::Rdb(writer) => writer.finish(),
         }
     }
 }

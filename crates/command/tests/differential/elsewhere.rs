@@ -50,7 +50,7 @@ const CHAPTERS: [(&str, &str); 27] = [
 
 const NO_SLOTS_BY_HAND: &str = "slots are placed by the catalog, not by hand";
 const MOVES: &str = "partitions move by themselves (`REBALANCE`, [balancing.md](balancing.md))";
-const COPIES: &str = "copies are kept by the catalog (`REPLICAS`); `brickyard import` follows a Redis as its replica";
+const COPIES: &str = "copies are kept by the catalog (`REPLICAS`); `brickyard import` follows a Redis as its replica, and `brickyard dump --format rdb` writes a snapshot";
 const NEWER: &str = "newer than what is served here";
 const TESTS: &str = "for Redis's own tests";
 const TABLES: &str = "databases are tables, and nothing works across two";

@@ -1,6 +1,6 @@
 //! The program's own tools against its own server: load, dump, bench.
 
-use brickyard_e2e::server::{Server, Setup, brickyard};
+use brickyard_e2e::server::{Server, ServerKind, Setup, brickyard};
 use brickyard_e2e::skip;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,6 +107,37 @@ fn what_is_dumped_can_be_loaded_into_another_table() {
         (900..=1000).contains(&left),
         "{left} seconds are left of 1000"
     );
+}
+
+#[test]
+fn a_redis_loads_what_is_dumped_as_a_snapshot() {
+    let Some(redis) = Setup::redis(ServerKind::Redis, "a snapshot that a Redis loads") else {
+        return;
+    };
+    let server = Setup::brickyard(3).start();
+    let mut client = server.connect();
+    for number in 0..300 {
+        client.must(&["SET", &format!("k{number}"), &format!("value {number}")]);
+    }
+    client.must(&["SET", "short-lived", "v", "EX", "1000"]);
+    client.call(&[&b"SET"[..], b"bytes\x00\xff", b"\r\n\x01\xfe"]);
+    for field in 0..1_000 {
+        client.call(&["HSET", "large", &format!("f{field}"), &format!("v{field}")]);
+    }
+    let dumped = brickyard(&["dump", "--from", &address(&server), "--format", "rdb"]);
+    assert!(dumped.status.success(), "{}", dumped.text());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    fs::write(folder.path().join("dump.rdb"), &dumped.stdout).expect("the file can be written");
+    let redis = redis.folder(folder.path()).start();
+    let mut client = redis.connect();
+    assert_eq!(client.line("DBSIZE").as_integer(), Some(303));
+    assert_eq!(client.line("GET k77").text(), "value 77");
+    let bytes = client.call(&[b"GET", &b"bytes\x00\xff"[..]]);
+    assert_eq!(bytes.as_bytes(), Some(&b"\r\n\x01\xfe"[..]));
+    assert_eq!(client.line("HLEN large").as_integer(), Some(1_000));
+    assert_eq!(client.line("HGET large f999").text(), "v999");
+    let left = client.line("TTL short-lived").as_integer();
+    assert!((900..=1_000).contains(&left.expect("a number")), "{left:?}");
 }
 
 #[test]
