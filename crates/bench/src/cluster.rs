@@ -14,10 +14,10 @@ use crate::{
     options::{Arrivals, Options, Pace, Until},
     record::Record,
     reply::{Outcome, Protocol},
-    report::Report,
+    report::{LookupReport, Report},
     workload::{Draw, Operation, RequestWriter},
 };
-use brickyard_client::{Client, Options as ClientOptions, Pending, Table};
+use brickyard_client::{Client, LookupStrategy, Options as ClientOptions, Pending, Table};
 use brickyard_wire::Value;
 use std::{
     cell::RefCell,
@@ -110,9 +110,11 @@ pub fn run_through_client(options: &Options) -> Result<Report, Error> {
     });
     let mut record = Record::new();
     let (mut cpu, mut end) = (Duration::ZERO, options.warm_up);
+    let mut lookups = LookupReport::default();
     for result in results {
         let (run, theirs) = result?;
         record.merge(&run.record);
+        lookups = lookups.merge(&LookupReport::of(&run.table.lookup_counts()));
         cpu += theirs;
         end = end.max(run.end);
     }
@@ -121,7 +123,11 @@ pub fn run_through_client(options: &Options) -> Result<Report, Error> {
         Pace::Closed { .. } => None,
         Pace::Open { per_s, .. } => Some(per_s),
     };
-    Ok(Report::new(&record, elapsed, offered, cpu))
+    let has_lookups = options.target.lookups.strategy != LookupStrategy::Direct;
+    Ok(Report {
+        lookups: has_lookups.then_some(lookups),
+        ..Report::new(&record, elapsed, offered, cpu)
+    })
 }
 
 /// One thread's share of a run.
@@ -299,6 +305,7 @@ impl Run {
             user: target.user.clone(),
             password: target.password.clone(),
             tls: target.tls.clone(),
+            lookups: target.lookups,
             ..ClientOptions::new([target.address.clone()])
         };
         let client = Client::connect(client).await;

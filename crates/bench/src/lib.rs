@@ -58,6 +58,6 @@ pub use keys::{Distribution, KeySpace};
 pub use link::{Link, Target};
 pub use options::{Arrivals, Options, Pace, Until};
 pub use reply::{Outcome, Protocol, error_kind, error_text};
-pub use report::{Latency, OperationReport, Report, grouped};
+pub use report::{Latency, LookupReport, OperationReport, Report, grouped};
 pub use run::run;
 pub use workload::{Operation, Workload};

@@ -8,6 +8,7 @@ use crate::{
     reply::{Outcome, Protocol, skip},
     socket::LinkSocket,
 };
+use brickyard_client::Lookups;
 use brickyard_tls::Dialer;
 use brickyard_wire::{ReplyDecoder, ReplyLimits, ReplyStep, Value, encode_request};
 use std::{
@@ -36,6 +37,8 @@ pub struct Target {
     pub tables: usize,
     /// What connections go by under TLS; without, they are in the clear.
     pub tls: Option<Dialer>,
+    /// How the client library finds who holds a key, where that is what measures.
+    pub lookups: Lookups,
     /// After each pipeline of a closed loop, wait until so many replicas have what was written (`WAIT`); 0: do not.
     pub wait_replicas: u32,
 }
@@ -50,6 +53,7 @@ impl fmt::Debug for Target {
             .field("table", &self.table)
             .field("tables", &self.tables)
             .field("tls", &self.tls.is_some())
+            .field("lookups", &self.lookups)
             .field("wait_replicas", &self.wait_replicas)
             .finish()
     }
@@ -67,6 +71,7 @@ impl Target {
             table: None,
             tables: 1,
             tls: None,
+            lookups: Lookups::default(),
             wait_replicas: 0,
         }
     }

@@ -4,6 +4,7 @@
 //! (`Display`).
 
 use crate::{record::Record, workload::Operation};
+use brickyard_client::LookupCounts;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt, time::Duration};
@@ -58,6 +59,85 @@ pub struct OperationReport {
     pub latency: Latency,
 }
 
+/// How keys were found, where not by the whole map alone; of all threads together, each of which is a client, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LookupReport {
+    /// Calls whose brick the whole map told.
+    pub direct: u64,
+    /// Calls whose partition was remembered.
+    pub cached: u64,
+    /// Lookups that began near.
+    pub near: u64,
+    /// Lookups that began anywhere.
+    pub random: u64,
+    /// Hops of all lookups.
+    pub hops: u64,
+    /// Questions that bricks were asked.
+    pub questions: u64,
+    /// Calls that were sent elsewhere.
+    pub misses: u64,
+    /// Lookups that came to nothing.
+    pub failed: u64,
+    /// Partitions that the client with most of them remembered at the end.
+    pub leaves: usize,
+    /// Bytes of what the client that knew most knew of the map at the end.
+    pub map_bytes: usize,
+}
+
+impl LookupReport {
+    pub(crate) const fn of(counts: &LookupCounts) -> Self {
+        Self {
+            direct: counts.direct,
+            cached: counts.cached,
+            near: counts.near,
+            random: counts.random,
+            hops: counts.hops,
+            questions: counts.questions,
+            misses: counts.misses,
+            failed: counts.failed,
+            leaves: counts.leaves,
+            map_bytes: counts.map_bytes,
+        }
+    }
+
+    pub(crate) fn merge(self, other: &Self) -> Self {
+        Self {
+            direct: self.direct + other.direct,
+            cached: self.cached + other.cached,
+            near: self.near + other.near,
+            random: self.random + other.random,
+            hops: self.hops + other.hops,
+            questions: self.questions + other.questions,
+            misses: self.misses + other.misses,
+            failed: self.failed + other.failed,
+            leaves: self.leaves.max(other.leaves),
+            map_bytes: self.map_bytes.max(other.map_bytes),
+        }
+    }
+}
+
+impl fmt::Display for LookupReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lookups = self.near + self.random;
+        let each = |count: u64| count as f64 / lookups.max(1) as f64;
+        writeln!(
+            f,
+            "keys found by the whole map: {}; by {} remembered partitions: {}; asked for, from near: {}, from anywhere: {}; \
+             {:.2} hops and {:.2} questions each; sent elsewhere: {}; in vain: {}; {} bytes of the map known",
+            grouped(self.direct),
+            grouped(self.leaves as u64),
+            grouped(self.cached),
+            grouped(self.near),
+            grouped(self.random),
+            each(self.hops),
+            each(self.questions),
+            grouped(self.misses),
+            grouped(self.failed),
+            grouped(self.map_bytes as u64)
+        )
+    }
+}
+
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -87,6 +167,9 @@ pub struct Report {
     /// Processor time of the generator for one request that succeeded, in microseconds: when it
     /// is near the time between requests, the generator is the limit and not the server.
     pub client_cpu_us: f64,
+    /// How keys were found, if not by the whole map alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lookups: Option<LookupReport>,
 }
 
 impl Report {
@@ -133,6 +216,7 @@ impl Report {
             bytes_sent: record.bytes_sent,
             bytes_received: record.bytes_received,
             client_cpu_us: client_cpu.as_secs_f64() * 1e6 / count.max(1) as f64,
+            lookups: None,
         }
     }
 
@@ -174,6 +258,9 @@ impl fmt::Display for Report {
                 row.operation,
                 grouped(row.misses)
             )?;
+        }
+        if let Some(lookups) = &self.lookups {
+            write!(f, "{lookups}")?;
         }
         for (kind, count) in &self.refused {
             writeln!(f, "refused by the server, {kind}: {}", grouped(*count))?;

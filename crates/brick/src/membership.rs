@@ -17,7 +17,7 @@ use crate::outside::Outside;
 use crate::pending_split::{PendingSplits, has_other_leaves, take_apart};
 use crate::replica::Replication;
 use crate::stats::TableStats;
-use crate::tables::{Availability, Room, TableState, Unloaded, memory_max, storage};
+use crate::tables::{Availability, Drawn, Room, TableState, Unloaded, memory_max, storage};
 use brickyard_metadata::{Catalog, TableEntry};
 use brickyard_routing::{Group, TableMap};
 use brickyard_table::TableData;
@@ -172,7 +172,7 @@ impl Adoption<'_> {
             id: table.id,
             name: table.name.clone(),
             is_divided: is_divided(catalog, table.id),
-            topology: None,
+            drawn: Drawn::default(),
             syncing: BatchId(0),
             room: Room::default(),
             key_stats: KeyStats::default(),

@@ -9,7 +9,7 @@
 //! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `tracking` (CLIENT TRACKING), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `watch_keys` (WATCHKEYS: the same, round after round), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, FCALL, SCRIPT), `functions` (FUNCTION), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
-//! `cluster`, `config`, `info`, `lease` (LEASE RETURN), `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
+//! `cluster`, `way` (CLUSTER LOOKUP), `config`, `info`, `lease` (LEASE RETURN), `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
 mod account_rules;
 mod acl;
@@ -41,6 +41,7 @@ mod tables;
 mod tracking;
 pub(crate) mod transact;
 mod watch_keys;
+mod way;
 pub(crate) mod whole;
 
 use crate::accepted::{ConnectionId, Port};

@@ -174,6 +174,17 @@ pub struct DistributedStats {
     pub recovered: Counter,
 }
 
+/// What a brick counts of lookups that it was asked by (`CLUSTER LOOKUP`).
+#[derive(Debug, Default)]
+pub struct LookupStats {
+    /// Those that it answered with the partition that was looked for.
+    pub answered: Counter,
+    /// Those that it answered with one that is nearer.
+    pub forwarded: Counter,
+    /// Hops that those which it answered have taken by then, by what those who asked say.
+    pub hops: Counter,
+}
+
 /// What a brick counts of its log.
 #[derive(Debug, Default)]
 pub struct LogStats {
@@ -211,6 +222,8 @@ pub struct Stats {
     pub log: LogStats,
     /// Its transactions over several partitions.
     pub distributed: DistributedStats,
+    /// Lookups on their way through it.
+    pub lookups: LookupStats,
     /// Copies that its clients keep.
     pub tracking: TrackingStats,
     /// Clients that follow a table.
@@ -268,6 +281,9 @@ impl Stats {
             &self.clients.evicted,
             &self.feeds.compacted,
             &self.forwards,
+            &self.lookups.answered,
+            &self.lookups.forwarded,
+            &self.lookups.hops,
         ];
         let commands = self.commands_by_id.iter().flat_map(|command| {
             let own = [

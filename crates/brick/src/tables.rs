@@ -25,7 +25,7 @@ pub(crate) use gaps::{Gaps, Suspicion};
 pub(crate) use orphans::{Orphaned, is_orphan};
 pub(crate) use partition::{Partition, PendingClear};
 pub(crate) use room::{Room, evicts, memory_max};
-pub(crate) use state::{Availability, TableState, Unloaded, storage};
+pub(crate) use state::{Availability, Drawn, TableState, Unloaded, storage};
 
 use crate::append::BatchId;
 use crate::changes::Followed;

@@ -127,6 +127,11 @@ impl Call {
         self.prepared.shape.is_read
     }
 
+    /// Whether its next attempt goes where a `MOVED` said.
+    pub(crate) const fn is_redirected(&self) -> bool {
+        matches!(self.route, Route::Free { redirect: Some(_) })
+    }
+
     /// Whether only a node port can answer it.
     pub(crate) fn needs_node_port(&self) -> bool {
         self.prepared.shape.place == Place::Node

@@ -39,20 +39,21 @@ impl Directory {
         self.map.node_of(place)
     }
 
-    fn members(&self, slot: Slot) -> impl Iterator<Item = &Arc<Endpoint>> {
+    /// Who holds a slot, as far as the map tells, the primary first.
+    pub(crate) fn members(&self, slot: Slot) -> impl Iterator<Item = &Arc<Endpoint>> + Clone {
         let places = self.map.members(slot).iter();
         places.filter_map(|place| self.mapped.get(*place))
     }
 
-    /// The slot's primary, if it answers. As long as it is silent a node port is better, if there is one: that passes calls
+    /// The primary of these members, if it answers. As long as it is silent a node port is better, if there is one: that passes calls
     /// on, to another as soon as it knows that another is primary. `suspect`: it is time to see whether it answers.
-    pub(crate) fn primary(
+    pub(crate) fn primary<'a>(
         &self,
-        slot: Slot,
+        mut members: impl Iterator<Item = &'a Arc<Endpoint>>,
         now: Instant,
         suspect: &mut Option<Arc<Endpoint>>,
     ) -> Option<Arc<Endpoint>> {
-        let primary = self.members(slot).next()?;
+        let primary = members.next()?;
         let peer = &primary.peer;
         if !peer.is_up(now) {
             return None;
@@ -84,11 +85,10 @@ impl Directory {
             .collect()
     }
 
-    /// The replica that a key's reads prefer; `avoid` did not answer this one. One that was silent may have waited for
+    /// The one of these members that a key's reads prefer; `avoid` did not answer this one. One that was silent may have waited for
     /// the outcome of a write, which the primary need not: so that comes next. Rather a slow one than none.
-    pub(crate) fn replica(
-        &self,
-        slot: Slot,
+    pub(crate) fn replica<'a>(
+        members: impl Iterator<Item = &'a Arc<Endpoint>> + Clone,
         key_hash: u64,
         lard: Lard,
         avoid: Option<u64>,
@@ -100,12 +100,12 @@ impl Directory {
                 load: it.peer.load(),
                 is_up: it.peer.is_up(now) && is_good(&it.peer),
             };
-            let candidates: Vec<Candidate> = self.members(slot).map(candidate).collect();
+            let candidates: Vec<Candidate> = members.clone().map(candidate).collect();
             lard.choose(key_hash, &candidates)
         };
         let is_other = |peer: &Peer| Some(peer.identity) != avoid;
         let is_good = |peer: &Peer| is_other(peer) && !peer.is_slow_to_read(now);
-        let primary = self.members(slot).next().filter(|_| avoid.is_some());
+        let primary = members.clone().next().filter(|_| avoid.is_some());
         let chosen = primary
             .filter(|it| it.peer.is_up(now) && is_good(&it.peer))
             .map(|_| 0)
@@ -113,7 +113,7 @@ impl Directory {
             .or_else(|| choose(&is_good))
             .or_else(|| choose(&is_other))
             .or_else(|| choose(&|_| true))?;
-        let endpoint = self.members(slot).nth(chosen)?;
+        let endpoint = members.clone().nth(chosen)?;
         endpoint.peer.on_chosen(now);
         Some(Arc::clone(endpoint))
     }

@@ -24,6 +24,8 @@
 //! - **Zero hop.** The client holds the slot map and goes straight to the brick that holds a key. It needs no map
 //!   to begin with: a node port serves every key, and a brick that is asked wrongly says where to go, which
 //!   repairs the map.
+//! - **By a part of the map**, if wanted ([`Lookups`]): within a bound of bytes the client remembers the partitions that it asked for last, and asks
+//!   bricks for the way to others.
 //! - **Split-phase.** Calls do not wait for each other. Those that are made in one turn leave in one write; what
 //!   is in flight is bounded ([`Options`]), and what is beyond waits in its [`Pending`]. Results are awaited as futures, taken from a queue
 //!   ([`Completions`]), or go to a handler ([`Pending::upcall`]).
@@ -34,7 +36,7 @@
 //! - **Reads from replicas**, if wanted ([`ReadPolicy`]), with the caches of all replicas adding up ([`Lard`]), or from the nearest.
 //!
 //! Reading order: `client`, `table`, `pending`, `completions` (what a program sees); `call`, `router`, `map`, `lard`, `retry`,
-//! `refresh` (where a call goes and what follows when that fails); `cache`, `kept` (what needs no call); `peer`, `endpoint`, `setting`, `channel` (sockets and tasks);
+//! `refresh` (where a call goes and what follows when that fails); `lookups`, `finder`, `seek`, `leaf` (who holds what, for who does not hold the map); `cache`, `kept` (what needs no call); `peer`, `endpoint`, `setting`, `channel` (sockets and tasks);
 //! `connection` (the protocol, without IO).
 //!
 //! Invariants:
@@ -59,9 +61,12 @@ mod convert;
 mod directory;
 mod endpoint;
 mod error;
+mod finder;
 mod ids;
 mod kept;
 mod lard;
+mod leaf;
+mod lookups;
 mod map;
 mod options;
 mod peer;
@@ -74,11 +79,13 @@ mod refresh;
 pub mod retry;
 mod router;
 mod scan;
+mod seek;
 mod set;
 mod setting;
 mod table;
 mod watch;
 
+pub use brickyard_routing::graph::Graph;
 pub use brickyard_tls::{DialerFiles as TlsFiles, IdentityFiles};
 pub use brickyard_wire::Value;
 pub use cache::CacheCounts;
@@ -87,7 +94,8 @@ pub use completions::{CallId, Completions};
 pub use convert::Ttl;
 pub use error::Error;
 pub use lard::Lard;
-pub use options::{Options, ReadPolicy, Tls};
+pub use lookups::{LookupCounts, LookupStrategy, Lookups};
+pub use options::{MessageLimits, Options, ReadPolicy, Tls};
 pub use pending::Pending;
 pub use pipeline::Pipeline;
 pub use scan::Scan;

@@ -35,10 +35,10 @@ pub(crate) struct SlotMap {
 }
 
 impl SlotMap {
-    /// A map that knows nothing.
-    pub(crate) fn empty() -> Self {
+    /// A map that knows nothing, and takes nothing.
+    pub(crate) const fn empty() -> Self {
         Self {
-            slots: vec![NOBODY; usize::from(Slot::COUNT)],
+            slots: Vec::new(),
             groups: Vec::new(),
             addresses: Vec::new(),
             nodes: Vec::new(),
@@ -53,6 +53,21 @@ impl SlotMap {
         self
     }
 
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = self.addresses.iter().chain(&self.node_ports);
+        let texts: usize = texts.map(|it| size_of::<String>() + it.len()).sum();
+        let members: usize = self
+            .groups
+            .iter()
+            .map(|it| size_of_val(it.as_slice()))
+            .sum();
+        let lists = size_of_val(self.slots.as_slice())
+            + size_of_val(self.groups.as_slice())
+            + size_of_val(self.nodes.as_slice());
+        texts + members + lists
+    }
+
     /// How new it is at least; 0: nobody said.
     pub(crate) const fn version(&self) -> u64 {
         self.version
@@ -64,6 +79,7 @@ impl SlotMap {
     /// What is wrong with the reply.
     pub(crate) fn from_reply(reply: &Value, asked: &str) -> Result<Self, String> {
         let mut map = Self::empty();
+        map.slots = vec![NOBODY; usize::from(Slot::COUNT)];
         let ranges = reply.elements().ok_or("CLUSTER SLOTS gave no list")?;
         for range in ranges {
             let range = Range::read(range).ok_or("CLUSTER SLOTS gave a range that is none")?;
@@ -137,6 +153,7 @@ impl SlotMap {
             members.extend(known.iter().filter(|it| **it != place));
         }
         let group = self.group(members);
+        self.slots.resize(usize::from(Slot::COUNT), NOBODY);
         if let Some(entry) = self.slots.get_mut(usize::from(slot.0)) {
             *entry = group;
         }
@@ -146,6 +163,9 @@ impl SlotMap {
     /// For each run of slots that the same addresses hold: its first slot, the one behind its last, and those, the primary's first.
     pub(crate) fn runs(&self) -> Vec<(u16, u16, Vec<String>)> {
         let mut runs = Vec::new();
+        if self.slots.is_empty() {
+            runs.push((0, Slot::COUNT, Vec::new()));
+        }
         for slots in self.slots.chunk_by(|one, two| one == two) {
             let begin = runs.last().map_or(0, |(_, end, _)| *end);
             let end = begin + u16::try_from(slots.len()).unwrap_or(u16::MAX);

@@ -2,7 +2,7 @@
 //!
 //! In:  a caller's wishes. Out: [`Options`].
 
-use crate::lard::Lard;
+use crate::{lard::Lard, lookups::Lookups};
 use brickyard_types::limits::VALUE_BYTES_MAX;
 use brickyard_wire::ReplyLimits;
 use std::{fmt, time::Duration};
@@ -140,11 +140,29 @@ pub struct Options {
     /// before it waited so long. Default: half of the deadline, so that a burst of calls is sent as it can be; services that
     /// would rather be told at once choose less.
     pub turn_wait_max: Duration,
+    /// How it is found who holds a key. Default: by the whole map.
+    pub lookups: Lookups,
+    /// Bounds on single messages.
+    pub messages: MessageLimits,
+}
+
+/// Bounds on what is sent and what is received, each message by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageLimits {
     /// Longest key or value that is sent. Default: 64 MiB, the server's. A server closes the connection on
     /// longer ones, which would leave other calls' outcomes unknown; so they are refused here.
     pub argument_bytes_max: usize,
     /// Bounds on replies.
-    pub reply_limits: ReplyLimits,
+    pub reply: ReplyLimits,
+}
+
+impl Default for MessageLimits {
+    fn default() -> Self {
+        Self {
+            argument_bytes_max: VALUE_BYTES_MAX,
+            reply: ReplyLimits::default(),
+        }
+    }
 }
 
 impl Options {
@@ -165,8 +183,8 @@ impl Options {
             in_flight_max: 8192,
             in_flight_bytes_max: 64 * 1024 * 1024,
             turn_wait_max: Duration::MAX,
-            argument_bytes_max: VALUE_BYTES_MAX,
-            reply_limits: ReplyLimits::default(),
+            lookups: Lookups::default(),
+            messages: MessageLimits::default(),
         }
     }
 }
@@ -180,6 +198,7 @@ impl fmt::Debug for Options {
             .field("tls", &self.tls.is_some())
             .field("deadline", &self.deadline)
             .field("reads", &self.reads)
+            .field("lookups", &self.lookups)
             .finish_non_exhaustive()
     }
 }

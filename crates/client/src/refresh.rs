@@ -11,6 +11,7 @@ use crate::{
     Error,
     command::{Place, Shape},
     endpoint::Endpoint,
+    leaf::Start,
     map::{SlotMap, host_of},
     prepared::Prepared,
     router::Router,
@@ -43,6 +44,17 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(500);
 
 /// After so long the next address is asked beside it.
 const NEXT_AFTER: Duration = Duration::from_millis(100);
+
+/// What an address tells of a table's map.
+#[derive(Clone, Debug)]
+struct MapNews {
+    /// How new it is at least; 0: nobody said.
+    version: u64,
+    /// The map, where it is wanted.
+    map: Option<SlotMap>,
+    /// Where lookups may begin, where there are lookups.
+    starts: Vec<Start>,
+}
 
 impl MapWatcher for Router {
     fn on_map_changed(self: Arc<Self>, at: &str) {
@@ -91,7 +103,7 @@ impl Router {
             Error::unreachable("there are no seeds; name at least one in Options::seeds");
         let mut informants = self.informants(hint).into_iter();
         let mut asked = JoinSet::new();
-        let mut older: Option<SlotMap> = None;
+        let mut older: Option<MapNews> = None;
         loop {
             if let Some(endpoint) = informants.next() {
                 let router = Arc::clone(self);
@@ -108,13 +120,13 @@ impl Router {
             };
             match answer {
                 // Who tells no version is believed.
-                Some(Ok(Ok(map))) if map.version() == 0 || map.version() >= self.map_version() => {
-                    self.install(map);
+                Some(Ok(Ok(news))) if news.version == 0 || news.version >= self.map_version() => {
+                    self.take_up(news);
                     return Ok(());
                 }
-                Some(Ok(Ok(map))) => {
-                    let is_newest = older.as_ref().is_none_or(|it| it.version() < map.version());
-                    older = if is_newest { Some(map) } else { older };
+                Some(Ok(Ok(news))) => {
+                    let is_newest = older.as_ref().is_none_or(|it| it.version < news.version);
+                    older = if is_newest { Some(news) } else { older };
                 }
                 // A refusal says more than silence.
                 Some(Ok(Err(_))) if matches!(last, Error::Refused { .. }) => {}
@@ -126,16 +138,27 @@ impl Router {
             }
         }
         match older {
-            Some(map) => {
-                self.install(map);
+            Some(news) => {
+                self.take_up(news);
                 Ok(())
             }
             None => Err(last),
         }
     }
 
-    /// Asks one address for its map.
-    async fn ask_map(self: &Arc<Self>, endpoint: &Endpoint) -> Result<SlotMap, Error> {
+    /// Works by what an address told from now on.
+    fn take_up(&self, news: MapNews) {
+        match (&self.finder, news.map) {
+            (Some(finder), map) => {
+                self.install_starts(finder, (news.starts, map), news.version);
+            }
+            (None, Some(map)) => self.install(map),
+            (None, None) => {}
+        }
+    }
+
+    /// Asks one address for its map, or as much of it as is wanted.
+    async fn ask_map(self: &Arc<Self>, endpoint: &Endpoint) -> Result<MapNews, Error> {
         let now = Instant::now();
         let deadline = now + self.client.options.connect_timeout + ANSWER_LIMIT;
         let question = |words: &[&str]| {
@@ -145,18 +168,33 @@ impl Router {
             };
             self.ask(endpoint, Prepared::new(shape, 0, words), (now, deadline))
         };
+        let has_map = self.client.options.lookups.strategy.has_map();
         // The version first: the map that comes after it is no older.
-        let (info, slots) = (
-            question(&["CLUSTER", "INFO"]),
-            question(&["CLUSTER", "SLOTS"]),
-        );
+        let info = question(&["CLUSTER", "INFO"]);
+        let slots = has_map.then(|| question(&["CLUSTER", "SLOTS"]));
+        let starts = self.finder.is_some();
+        let starts = starts.then(|| question(&["CLUSTER", "LOOKUP"]));
         let address = &endpoint.peer.address;
+        let asked = host_of(address);
+        let wrong = |why: &str| Error::protocol(format!("{address}: {why}"));
         let info = info.await.unwrap_or(Err(Error::Closed));
-        let reply = slots.await.unwrap_or(Err(Error::Closed))?;
-        let map = SlotMap::from_reply(&reply, host_of(address))
-            .map_err(|why| Error::protocol(format!("{address}: {why}")))?;
-        let version = info.ok().and_then(|info| version_of(&info));
-        Ok(map.of_version(version.unwrap_or(0)))
+        let version = info.ok().and_then(|info| version_of(&info)).unwrap_or(0);
+        let mut news = MapNews {
+            version,
+            map: None,
+            starts: Vec::new(),
+        };
+        if let Some(slots) = slots {
+            let reply = slots.await.unwrap_or(Err(Error::Closed))?;
+            let map = SlotMap::from_reply(&reply, asked).map_err(|why| wrong(&why))?;
+            news.map = Some(map.of_version(version));
+        }
+        if let Some(starts) = starts {
+            let reply = starts.await.unwrap_or(Err(Error::Closed))?;
+            let starts = Start::read_all(&reply, asked);
+            news.starts = starts.ok_or_else(|| wrong("CLUSTER LOOKUP gave no list of bricks"))?;
+        }
+        Ok(news)
     }
 }
 

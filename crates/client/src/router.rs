@@ -8,7 +8,7 @@
 //! - Knowing nothing is no obstacle: without a map, or with one that is wrong, a call goes to any address
 //!   that may know better, and a brick that is asked wrongly says where to go.
 //!
-//! Not here: who is where (`directory`), when a call may be sent again (`retry`), asking for the map (`refresh`).
+//! Not here: who is where (`directory`), finding that out where no map is held (`seek`), when a call may be sent again (`retry`), asking for the map (`refresh`).
 
 use crate::{
     Error,
@@ -18,8 +18,11 @@ use crate::{
     connection::Greeting,
     directory::Directory,
     endpoint::Endpoint,
+    finder::Finder,
     ids::Ids,
     kept::Kept,
+    leaf::Start,
+    lookups::LookupCounts,
     map::{SlotMap, host_of},
     options::Options,
     peer::{Kind, Peer},
@@ -52,6 +55,8 @@ pub(crate) struct Router {
     pub(crate) client: Arc<Shared>,
     pub(crate) setting: Arc<Setting>,
     directory: RwLock<Directory>,
+    /// What is known of a map that is not held, or not surely.
+    pub(crate) finder: Option<Arc<Finder>>,
     pub(crate) is_refreshing: AtomicBool,
     /// The map has changed since the question that is under way was asked.
     pub(crate) is_outdated: AtomicBool,
@@ -79,7 +84,7 @@ impl Router {
             tls: options.tls.clone(),
             silence_limit: options.silence_limit,
             hedge_after: options.hedge_after,
-            reply_limits: options.reply_limits,
+            reply_limits: options.messages.reply,
             runtime: client.runtime.clone(),
             random,
             near: options.reads.near().to_vec(),
@@ -98,6 +103,7 @@ impl Router {
             client: Arc::clone(client),
             setting,
             directory: RwLock::new(directory),
+            finder: Finder::new(client.options.lookups).map(Arc::new),
             is_refreshing: AtomicBool::new(false),
             is_outdated: AtomicBool::new(false),
         }
@@ -151,13 +157,46 @@ impl Router {
         receiver
     }
 
-    /// Sends a call to whom it should go now.
-    fn dispatch(self: &Arc<Self>, mut call: Box<Call>, now: Instant) {
+    /// Sends a call to whom it should go now; where it is not known who that is, it is found out first.
+    fn dispatch(self: &Arc<Self>, call: Box<Call>, now: Instant) {
+        let Some(finder) = &self.finder else {
+            return self.hand_over(call, None, now);
+        };
+        match call.prepared.shape.place {
+            Place::Slot(slot) | Place::Primary(slot) if !call.is_redirected() => {
+                if self.knows(finder, slot) {
+                    self.hand_over(call, None, now);
+                } else if let Some(members) = finder.at_hand(slot) {
+                    self.hand_over(call, Some(&members), now);
+                } else {
+                    self.seek(finder, slot, call, now);
+                }
+            }
+            _ => self.hand_over(call, None, now),
+        }
+    }
+
+    /// Whether the slot is found by the whole map.
+    fn knows(&self, finder: &Finder, slot: Slot) -> bool {
+        let is_known = finder.has_map() && self.directory().members(slot).next().is_some();
+        if is_known {
+            finder.note_direct();
+        }
+        is_known
+    }
+
+    /// Sends a call to one of those that hold its slot: `found`, or by the map.
+    pub(crate) fn hand_over(
+        self: &Arc<Self>,
+        mut call: Box<Call>,
+        found: Option<&[Arc<Endpoint>]>,
+        now: Instant,
+    ) {
         let spread = match call.prepared.shape.place {
             Place::Slot(slot) | Place::Primary(slot) => usize::from(slot.0),
             Place::Node | Place::Anywhere => 0,
         };
-        let refused = match self.choose(&mut call, now) {
+        let refused = match self.choose(&mut call, found, now) {
             Ok(endpoint) => match endpoint.push(call, spread, now) {
                 Ok(()) => return,
                 Err(refused) => refused,
@@ -178,56 +217,78 @@ impl Router {
         call.on_failure(failure);
     }
 
-    fn choose(self: &Arc<Self>, call: &mut Call, now: Instant) -> Result<Arc<Endpoint>, NoWay> {
+    fn choose(
+        self: &Arc<Self>,
+        call: &mut Call,
+        found: Option<&[Arc<Endpoint>]>,
+        now: Instant,
+    ) -> Result<Arc<Endpoint>, NoWay> {
         if let Route::Free { redirect } = &mut call.route
             && let Some(address) = redirect.take()
         {
             return Ok(self.endpoint(&address));
         }
         let mut suspect = None;
-        let chosen = self.choose_from(&self.directory(), call, now, &mut suspect);
+        let directory = self.directory();
+        let chosen = match (call.prepared.shape.place, found) {
+            (Place::Slot(slot) | Place::Primary(slot), None) => {
+                let members = directory.members(slot);
+                self.choose_holder(&directory, members, call, now, &mut suspect)
+            }
+            (Place::Slot(_) | Place::Primary(_), Some(found)) => {
+                self.choose_holder(&directory, found.iter(), call, now, &mut suspect)
+            }
+            (place, _) => self.choose_port(&directory, place, call, now),
+        };
+        drop(directory);
         if let Some(suspect) = suspect {
             self.probe(&suspect, now);
         }
         chosen
     }
 
-    fn choose_from(
+    /// One of those that hold the call's slot, or who passes it on to them.
+    fn choose_holder<'a>(
         &self,
         directory: &Directory,
+        members: impl Iterator<Item = &'a Arc<Endpoint>> + Clone,
         call: &mut Call,
         now: Instant,
         suspect: &mut Option<Arc<Endpoint>>,
     ) -> Result<Arc<Endpoint>, NoWay> {
         let avoid = call.avoid.take();
-        match call.prepared.shape.place {
-            Place::Slot(slot) => {
-                let lard = self.client.options.reads.lard();
-                let chosen = match lard.filter(|_| call.is_read()) {
-                    Some(lard) => directory.replica(slot, call.prepared.key_hash, lard, avoid, now),
-                    None => directory.primary(slot, now, suspect),
-                };
-                let stand_in = || directory.stand_in(Kind::Brick, avoid, self.random(), now);
-                chosen.or_else(stand_in).ok_or(NoWay::AllDown)
-            }
-            Place::Primary(slot) => directory
-                .primary(slot, now, suspect)
-                .or_else(|| directory.stand_in(Kind::Brick, avoid, self.random(), now))
-                .ok_or(NoWay::AllDown),
-            Place::Anywhere => directory
-                .stand_in(Kind::Brick, avoid, self.random(), now)
-                .ok_or(NoWay::AllDown),
-            Place::Node => directory
-                .stand_in(Kind::Unknown, avoid, self.random(), now)
-                .ok_or_else(|| {
-                    let is_brick = |it: &Arc<Endpoint>| it.peer.kind() == Kind::Brick;
-                    if directory.nodes.is_empty() && directory.seeds.iter().all(is_brick) {
-                        NoWay::NoNodePort
-                    } else {
-                        NoWay::AllDown
-                    }
-                }),
+        let may_be_replica = matches!(call.prepared.shape.place, Place::Slot(_)) && call.is_read();
+        let lard = self.client.options.reads.lard().filter(|_| may_be_replica);
+        let chosen = match lard {
+            Some(lard) => Directory::replica(members, call.prepared.key_hash, lard, avoid, now),
+            None => directory.primary(members, now, suspect),
+        };
+        let stand_in = || directory.stand_in(Kind::Brick, avoid, self.random(), now);
+        chosen.or_else(stand_in).ok_or(NoWay::AllDown)
+    }
+
+    /// Some port, for a call that is about no slot.
+    fn choose_port(
+        &self,
+        directory: &Directory,
+        place: Place,
+        call: &mut Call,
+        now: Instant,
+    ) -> Result<Arc<Endpoint>, NoWay> {
+        let avoid = call.avoid.take();
+        if place == Place::Anywhere {
+            let chosen = directory.stand_in(Kind::Brick, avoid, self.random(), now);
+            return chosen.ok_or(NoWay::AllDown);
         }
+        let chosen = directory.stand_in(Kind::Unknown, avoid, self.random(), now);
+        chosen.ok_or_else(|| {
+            let is_brick = |it: &Arc<Endpoint>| it.peer.kind() == Kind::Brick;
+            if directory.nodes.is_empty() && directory.seeds.iter().all(is_brick) {
+                NoWay::NoNodePort
+            } else {
+                NoWay::AllDown
+            }
+        })
     }
 
     /// Finds out whether an address that was silent is there: once it is heard, calls go there again.
@@ -256,6 +317,12 @@ impl Router {
             {
                 all.push(Arc::clone(endpoint));
             }
+        }
+        // Who says that there is news has it; others may not have heard yet.
+        if let (Some(finder), Some(knows)) = (&self.finder, &hint.knows)
+            && !all.iter().any(|known| known.peer.address == *knows)
+        {
+            all.push(finder.endpoint(knows, || self.new_brick(knows)));
         }
         all.sort_by_cached_key(|it| {
             let address = Some(it.peer.address.as_str());
@@ -301,6 +368,46 @@ impl Router {
         directory.mapped = mapped;
     }
 
+    /// Begins lookups at these from now on, and goes by `map` if that may be held besides.
+    pub(crate) fn install_starts(
+        &self,
+        finder: &Finder,
+        (starts, map): (Vec<Start>, Option<SlotMap>),
+        version: u64,
+    ) {
+        let bytes = map.as_ref().map(SlotMap::bytes);
+        let may_hold = finder.install(starts, bytes, &self.setting.random);
+        if let Some(map) = map.filter(|_| may_hold) {
+            return self.install(map);
+        }
+        let nodes = finder.nodes(&self.setting.random);
+        let is_seed = |address: &String| {
+            let directory = self.directory();
+            directory.seeds.iter().any(|it| it.peer.address == *address)
+        };
+        let nodes = nodes.iter().filter(|address| !is_seed(address));
+        let nodes = nodes.map(|address| {
+            let known = self.directory().find(address);
+            known.unwrap_or_else(|| Endpoint::new(address, Kind::Node, &self.setting))
+        });
+        let nodes: Vec<Arc<Endpoint>> = nodes.collect();
+        let mut directory = self.directory_mut();
+        directory.map = SlotMap::empty().of_version(version);
+        directory.mapped = Vec::new();
+        directory.nodes = nodes;
+    }
+
+    /// What became of lookups, and how much is known of the map.
+    pub(crate) fn lookup_counts(&self) -> LookupCounts {
+        match &self.finder {
+            Some(finder) => finder.counts(),
+            None => LookupCounts {
+                map_bytes: self.directory().map.bytes(),
+                ..LookupCounts::default()
+            },
+        }
+    }
+
     /// For each run of slots that the same addresses hold: its first slot, the one behind its last, and those, the primary's first.
     pub(crate) fn holders(&self) -> Vec<(u16, u16, Vec<String>)> {
         self.directory().map.runs()
@@ -313,6 +420,12 @@ impl Router {
 
     /// Notes where a slot is; whether that is news.
     fn repair(&self, slot: Slot, address: &str) -> bool {
+        if let Some(finder) = &self.finder {
+            finder.note_miss(slot);
+            if !finder.has_map() {
+                return false;
+            }
+        }
         let mut directory = self.directory_mut();
         let (place, is_news) = directory.map.repair(slot, address);
         if place == directory.mapped.len() {
@@ -324,20 +437,32 @@ impl Router {
         is_news
     }
 
-    fn endpoint(&self, address: &str) -> Arc<Endpoint> {
+    /// Who is remembered to hold the call's slot does not serve it.
+    fn doubt(&self, call: &Call) {
+        if let Some(finder) = &self.finder
+            && let Place::Slot(slot) | Place::Primary(slot) = call.prepared.shape.place
+        {
+            finder.doubt(slot);
+        }
+    }
+
+    pub(crate) fn endpoint(&self, address: &str) -> Arc<Endpoint> {
         let known = self.directory().find(address);
-        known.unwrap_or_else(|| self.new_brick(address))
+        known.unwrap_or_else(|| match &self.finder {
+            Some(finder) => finder.endpoint(address, || self.new_brick(address)),
+            None => self.new_brick(address),
+        })
     }
 
     fn new_brick(&self, address: &str) -> Arc<Endpoint> {
         Endpoint::new(address, Kind::Brick, &self.setting)
     }
 
-    fn random(&self) -> u64 {
+    pub(crate) fn random(&self) -> u64 {
         self.setting.random.next()
     }
 
-    fn directory(&self) -> RwLockReadGuard<'_, Directory> {
+    pub(crate) fn directory(&self) -> RwLockReadGuard<'_, Directory> {
         // Nothing panics between two changes that belong together.
         self.directory
             .read()
@@ -398,7 +523,9 @@ impl Caller for Router {
                 let asked = peer.map_or_else(String::new, |it| host_of(&it.address).to_owned());
                 let address = Again::address(&host, port, &asked);
                 // A replica that does not serve a read may be none any more.
-                if self.repair(slot, &address) || call.is_read() {
+                let is_news = self.repair(slot, &address) || call.is_read();
+                // What is remembered is mended by the next lookup.
+                if is_news && self.finder.as_ref().is_none_or(|it| it.has_map()) {
                     self.refresh_soon(Hint {
                         knows: Some(address.clone()),
                         ..Hint::default()
@@ -413,6 +540,7 @@ impl Caller for Router {
             Again::At { .. } => call.finish(Err(otherwise)),
             Again::AfterPause { is_map_old } => {
                 if is_map_old {
+                    self.doubt(&call);
                     let doubted = peer.map(|it| it.address.clone());
                     self.refresh_soon(Hint {
                         doubted,

@@ -173,6 +173,20 @@ impl Table {
         self.router.holders()
     }
 
+    /// What became of this table's lookups so far, and how much is known of its map; see [`Lookups`](crate::Lookups).
+    ///
+    /// ```no_run
+    /// # async fn example(table: brickyard_client::Table) -> Result<(), brickyard_client::Error> {
+    /// let counts = table.lookup_counts();
+    /// println!("{} hops, {} bytes of the map", counts.hops, counts.map_bytes);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn lookup_counts(&self) -> crate::LookupCounts {
+        self.router.lookup_counts()
+    }
+
     /// Starts a call that reads `key`.
     fn read<T>(&self, key: &[u8], words: &[&[u8]], convert: Convert<T>) -> Pending<T> {
         let shape = Shape {
@@ -228,7 +242,7 @@ impl Table {
                 words.len()
             )));
         }
-        let most = self.router.client.options.argument_bytes_max;
+        let most = self.router.client.options.messages.argument_bytes_max;
         let longest = words.iter().map(|word| word.as_ref().len()).max();
         match longest {
             Some(len) if len > most => Err(Error::invalid(format!(

@@ -6,8 +6,8 @@ use crate::network::Network;
 use crate::plain::{Met, PlainReaders};
 use crate::value::Value;
 use brickyard_torture::{
-    Action, CheckedHistory, Kind, Load, LoadOptions, Operation, Outcome, ReadPolicy, Recording,
-    Wait,
+    Action, CheckedHistory, Kind, Load, LoadOptions, Lookups, Operation, Outcome, ReadPolicy,
+    Recording, Wait,
 };
 use std::fmt;
 use std::path::Path;
@@ -37,6 +37,8 @@ pub struct Setup {
     pub aside: Option<usize>,
     /// Bytes that each of four clients keeps of what it reads; 0: there is one, which keeps nothing.
     pub cache_bytes: usize,
+    /// How the clients find keys; none: by the whole map.
+    pub lookups: Option<Lookups>,
     /// What the nodes run at first; none: the program under test.
     pub program: Option<&'static Path>,
 }
@@ -55,6 +57,7 @@ impl Setup {
             keys: 40,
             aside: None,
             cache_bytes: 0,
+            lookups: None,
             program: None,
         }
     }
@@ -161,6 +164,9 @@ pub fn try_failure(
         let bytes = setup.cache_bytes;
         options.client.reads = ReadPolicy::Kept { bytes };
         (options.libraries, options.writers, options.readers) = (4, 3, 9);
+    }
+    if let Some(lookups) = setup.lookups {
+        options.client.lookups = lookups;
     }
     let load = Load::start(options).unwrap_or_else(|error| panic!("{error}"));
     let zero = Instant::now() - Duration::from_nanos(load.now());

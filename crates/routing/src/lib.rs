@@ -1,7 +1,8 @@
 //! Which bricks hold a key: key → slot → partition → replica group → brick.
 //!
 //! In:  keys, and maps that the control plane decided ([`TableMap`]). Out: a [`Location`], the
-//! [`Group`] that holds it, slot ranges for clients, [`Moved`] redirects, [`Cursor`]s for SCAN.
+//! [`Group`] that holds it, slot ranges for clients, [`Moved`] redirects, [`Cursor`]s for SCAN; the way to a partition for who knows
+//! a part of a map ([`graph`]).
 //!
 //! Invariants:
 //! - Every routing hash lies in exactly one leaf of a [`PartitionMap`]; a map that says otherwise is
@@ -18,6 +19,7 @@ mod crc16;
 mod cursor;
 mod detour;
 mod error;
+pub mod graph;
 mod group;
 mod hash;
 mod lookup;

@@ -7,7 +7,7 @@
 //! unknown. Some do as the client library does: they send again what has failed.
 //!
 //! ```text
-//!  request ─▶ bytes   answer ◀─ replies   library: attempts of one call   scan: whole tables, step by step
+//!  request ─▶ bytes   answer ◀─ replies   library: attempts of one call   seeker: the way to a partition   scan: whole tables, step by step
 //!  keeper: reads from leases   follower: what changes of a table   export: whole partitions at one moment   watch: transactions that a change of a key forbids   state: what they know
 //! ```
 
@@ -19,9 +19,11 @@ mod library;
 mod outcome;
 mod request;
 mod scan;
+mod seeker;
 mod send;
 pub(crate) mod state;
 mod watch;
+pub(crate) mod way;
 
 use crate::check::check_wait;
 use crate::clock::{MILLISECOND, SECOND};

@@ -90,6 +90,8 @@ pub(crate) struct Habits {
     pub(crate) readers_one_in: u64,
     /// A client in so many does as the client library does.
     pub(crate) libraries_one_in: u64,
+    /// Who does so asks bricks for the way to a partition, and remembers few of them.
+    pub(crate) looks_up: bool,
     /// Of what the library was answered one call in so many is made again.
     pub(crate) again_one_in: u64,
     /// Who is at a brick's own port, and does not as the library does otherwise, keeps what it reads under leases.
@@ -134,6 +136,7 @@ impl Habits {
         bricks_one_in: 3,
         readers_one_in: 2,
         libraries_one_in: 3,
+        looks_up: false,
         again_one_in: 8,
         keeps: false,
         follows: false,

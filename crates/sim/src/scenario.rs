@@ -642,8 +642,44 @@ pub(crate) const FOLLOWED: Scenario = Scenario {
     ..DENSE
 };
 
+/// Clients that do not hold the map find their way from brick to brick, while what they were told is overtaken by splits, merges and
+/// views, and bricks have maps of different versions.
+pub(crate) const LOOKED_UP: Scenario = Scenario {
+    name: "lookups",
+    cluster: ClusterOf {
+        nodes: &[3, 4, 5],
+        bricks: &[1, 1, 2],
+        replicas: &[2, 3],
+        partitions: &[2, 4, 8],
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("split", 16),
+        ("merge", 12),
+        ("another primary", 12),
+        ("a member less", 8),
+        ("slow control", 8),
+        ("kill", 4),
+        ("kill at an effect", 2),
+        ("kill of all", 1),
+        ("pause", 3),
+        ("no control", 3),
+        ("cut one way", 2),
+        ("broken connections", 3),
+    ],
+    habits: Habits {
+        keys: 8,
+        forms: &[(Form::One, 1)],
+        reads_one_in: 3,
+        libraries_one_in: 1,
+        looks_up: true,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
 /// All of them.
-pub static SCENARIOS: [&Scenario; 18] = [
+pub static SCENARIOS: [&Scenario; 19] = [
     &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
-    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED, &FOLLOWED,
+    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED, &FOLLOWED, &LOOKED_UP,
 ];

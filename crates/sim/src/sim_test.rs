@@ -7,6 +7,7 @@ use crate::fault;
 use crate::plan::PLANNED_STOP;
 use crate::scenario::{ClusterOf, Scenario, USUAL};
 use crate::{SCENARIOS, plan_in, plan_of, run, run_plan, tell};
+use std::collections::BTreeMap;
 
 /// Seeds that showed something that was wrong, and what, before virtual time was that of the server's own loop. They are
 /// other schedules since: what holds those bugs are the tests that docs/simulator.md names.
@@ -110,6 +111,27 @@ fn nobody_objects_to_scenarios(seeds: impl Iterator<Item = u64>) {
                 panic!("{}, seed {seed}: {violation}", scenario.name);
             }
         }
+    }
+}
+
+/// Nor to clients that do not hold the map; and they find their way over several bricks.
+#[test]
+fn clients_find_their_way_while_partitions_change() {
+    let scenario = &crate::scenario::LOOKED_UP;
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in 1..=12 {
+        let report = run_plan(seed, plan_in(scenario, seed));
+        if let Some(violation) = report.violation {
+            panic!("seed {seed}: {violation}");
+        }
+        for (what, count) in report.counts {
+            *counts.entry(what).or_default() += count;
+        }
+    }
+    for what in ["lookups", "hops", "partitions remembered"] {
+        let count = counts.get(what).copied().unwrap_or(0);
+        println!("{what}: {count}");
+        assert!(count > 0, "{what}: {counts:?}");
     }
 }
 

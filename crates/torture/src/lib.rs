@@ -21,7 +21,7 @@ mod plot;
 mod recording;
 mod worker;
 
-pub use brickyard_client::ReadPolicy;
+pub use brickyard_client::{Lookups, ReadPolicy};
 pub use brickyard_history::{Action, CheckedHistory, Nanos, Operation, Outcome, Violation};
 pub use disk::{DiskError, SlowDisk, Slowness};
 pub use load::{Load, LoadError, LoadOptions};

@@ -194,6 +194,7 @@ async fn run(clients: &[Client], options: &LoadOptions, common: &Arc<Common>) ->
         recording.add(part);
     }
     recording.kept = tables.iter().map(|it| it.cache_counts().hits).sum();
+    recording.lookups = tables.iter().map(Table::lookup_counts).collect();
     recording.sort();
     recording
 }

@@ -1,5 +1,6 @@
 //! What a load's clients saw.
 
+use brickyard_client::LookupCounts;
 use brickyard_history::{Bytes, CheckedHistory, Nanos, Operation, Outcome, Violation, check};
 use std::collections::HashMap;
 
@@ -62,6 +63,8 @@ pub struct Recording {
     pub refused: u64,
     /// Reads that were answered from a client's memory.
     pub kept: u64,
+    /// What became of the lookups of the clients that do not hold the whole map, one after the other.
+    pub lookups: Vec<LookupCounts>,
 }
 
 impl Recording {

@@ -1,6 +1,7 @@
 //! CLUSTER: the node's bricks as the nodes of a Redis cluster.
 
 use super::next::{Next, Outcome};
+use super::way;
 use super::whole::ask_own_subrequest;
 use crate::accepted::{ConnectionId, Port};
 use crate::clients::Clients;
@@ -53,6 +54,8 @@ pub(super) fn cluster(
             clients.watch_map(id, is_on);
             clients.reply(id, |reply| reply.ok());
         }
+        ClusterCommand::Lookup(None) => way::starts(core, clients, id)?,
+        ClusterCommand::Lookup(Some(request)) => way::look_up(core, clients, id, &request)?,
         ClusterCommand::MyId => {
             let own = match port {
                 Port::Node => port_name(core, table),
@@ -104,7 +107,7 @@ pub(crate) fn tell_map_watchers(clients: &mut Clients, version: CatalogVersion) 
 fn topology(core: &mut Core, table: usize) -> Result<&TopologyReplies, ErrorReply> {
     let (version, member) = (core.tables.catalog().version(), core.member());
     let state = core.table_mut(table).ok_or_else(dropped_table)?;
-    let rendered = match state.topology.take().filter(|(it, _)| *it == version) {
+    let rendered = match state.drawn.topology.take().filter(|(it, _)| *it == version) {
         Some(rendered) => rendered,
         None => {
             let topology = drawn(core, table)?;
@@ -114,7 +117,7 @@ fn topology(core: &mut Core, table: usize) -> Result<&TopologyReplies, ErrorRepl
         }
     };
     let state = core.table_mut(table).ok_or_else(dropped_table)?;
-    Ok(&state.topology.insert(rendered).1)
+    Ok(&state.drawn.topology.insert(rendered).1)
 }
 
 fn drawn(core: &Core, table: usize) -> Result<Topology, ErrorReply> {

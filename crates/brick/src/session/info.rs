@@ -428,6 +428,14 @@ impl Info<'_> {
             self.sum(|stats| &stats.errors.limited),
         );
         field(out, "forwards", self.sum(|stats| &stats.forwards));
+        let lookups = [
+            ("lookups_answered", self.sum(|it| &it.lookups.answered)),
+            ("lookups_forwarded", self.sum(|it| &it.lookups.forwarded)),
+            ("lookup_hops", self.sum(|it| &it.lookups.hops)),
+        ];
+        for (name, count) in lookups {
+            field(out, name, count);
+        }
         field(out, "loop_turns", self.sum(|stats| &stats.turns));
     }
 

@@ -9,7 +9,8 @@ use crate::key_stats::KeyStats;
 use crate::log::{KeyRef, Prepared, Votes};
 use crate::stats::TableStats;
 use brickyard_metadata::{CatalogVersion, Layout, TableStatus, TopologyReplies};
-use brickyard_routing::{Member, TableMap};
+use brickyard_routing::graph::RoutingTables;
+use brickyard_routing::{MapVersion, Member, TableMap};
 use brickyard_table::{LocalPartition, Put, TableData, ValueRef};
 use brickyard_types::record::Kind;
 use brickyard_types::{
@@ -38,6 +39,17 @@ pub(crate) struct Availability {
     pub(crate) returned: CatalogVersion,
 }
 
+/// What is told of the map, made once a version.
+#[derive(Debug, Default)]
+pub(crate) struct Drawn {
+    /// `CLUSTER SLOTS` and the like, rendered for a version of the catalog.
+    pub(crate) topology: Option<(CatalogVersion, TopologyReplies)>,
+    /// Which routing tables this brick has, at a version of the map.
+    pub(crate) of_brick: Option<(MapVersion, RoutingTables)>,
+    /// The same of all bricks of the node.
+    pub(crate) of_node: Option<(MapVersion, RoutingTables)>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct TableState {
@@ -53,8 +65,7 @@ pub(crate) struct TableState {
     /// By leaf of the map; `None`: another brick's.
     pub(crate) partitions: Vec<Option<Partition>>,
     pub(crate) stats: Arc<TableStats>,
-    /// `CLUSTER SLOTS` and the like, rendered for a version of the catalog.
-    pub(crate) topology: Option<(CatalogVersion, TopologyReplies)>,
+    pub(crate) drawn: Drawn,
     /// The table was altered from `fsync` to `log` while batches up to this one were not synced:
     /// until they are its writes wait for the sync too, or they would commit before older ones.
     /// 0: nothing to wait for.

@@ -4,10 +4,12 @@
 //! The work is in `brickyard-bench`.
 
 use crate::target::{ADDRESS_DEFAULT, TargetArguments};
+use anyhow::bail;
 use brickyard_bench::{
     Arrivals, Distribution, KeySpace, Options, Pace, Protocol, Report, Target, Until, Workload,
     grouped,
 };
+use brickyard_client::{Graph, LookupStrategy, Lookups};
 use clap::{Args, ValueEnum};
 use std::{
     io::{self, Write},
@@ -21,6 +23,7 @@ Examples:
   brickyard bench --clients 8 --pipeline 100          as much as the server can do
   brickyard bench --rate 50000 --arrivals poisson     latency at 50,000 requests a second
   brickyard bench --ratio 1 --value 50..8000 --json   writes of all sizes, for a program
+  brickyard bench --lookup C,R --cache 25%            as a client that knows a quarter of the partitions
 
 With --rate the load is an open loop: latency counts from the moment at which a request was due, so
 a server that stalls is charged for every request that had to wait. The client then spins on its
@@ -44,6 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Through::Auto)]
     through: Through,
     #[command(flatten)]
+    lookup: LookupArguments,
+    #[command(flatten)]
     pace: PaceArguments,
     #[command(flatten)]
     workload: WorkloadArguments,
@@ -58,6 +63,45 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// How the client library finds who holds a key.
+#[derive(Args, Debug)]
+struct LookupArguments {
+    /// Methods by which keys are found: D (the whole map), C,R (partitions asked for last, then asking the way), R, D,C,R
+    #[arg(long, value_name = "METHODS", default_value = "D")]
+    lookup: LookupStrategy,
+    /// Most bytes that a client knows of the map, where not the whole is held
+    #[arg(long, value_name = "BYTES", default_value_t = Lookups::default().map_bytes_max)]
+    map_bytes: usize,
+    /// Most partitions that a client remembers, as a share of them such as 50%
+    #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = parse_percent)]
+    cache: f64,
+    /// Which partitions know which: chord or debruijn
+    #[arg(long, value_name = "GRAPH", default_value = "chord")]
+    graph: Graph,
+    /// Go by one routing table at a time
+    #[arg(long)]
+    plain: bool,
+}
+
+impl LookupArguments {
+    const fn lookups(&self) -> Lookups {
+        Lookups {
+            strategy: self.lookup,
+            graph: self.graph,
+            is_aggregated: !self.plain,
+            map_bytes_max: self.map_bytes,
+            cached_share_max: self.cache,
+        }
+    }
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).parse::<f64>();
+    let share = number.ok().filter(|it| (0.0..=100.0).contains(it));
+    let wrong = || format!("'{text}' is no share; use a percentage from 0% to 100%");
+    share.map(|it| it / 100.0).ok_or_else(wrong)
 }
 
 /// How fast requests come.
@@ -229,7 +273,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.memcached {
         target.protocol = Protocol::Memcached;
     }
+    target.lookups = arguments.lookup.lookups();
+    let looks_up = target.lookups.strategy != LookupStrategy::Direct;
+    if looks_up && arguments.through == Through::Address {
+        bail!(
+            "--lookup is of the client library, which --through address does without; leave out one of them"
+        );
+    }
     let through_client = match arguments.through {
+        Through::Auto if looks_up => true,
         Through::Client => true,
         Through::Address => false,
         Through::Auto => brickyard_bench::has_several_nodes(&target)?,

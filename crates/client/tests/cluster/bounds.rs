@@ -126,7 +126,10 @@ async fn who_would_have_to_wait_as_long_as_the_last_one_is_told_at_once() {
 async fn what_is_too_long_for_the_server_does_not_reach_it() {
     let cluster = Cluster::of(1, false).await;
     let options = Options {
-        argument_bytes_max: 10,
+        messages: brickyard_client::MessageLimits {
+            argument_bytes_max: 10,
+            ..brickyard_client::MessageLimits::default()
+        },
         ..cluster.options()
     };
     let table = cluster.table(options).await;

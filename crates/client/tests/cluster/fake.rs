@@ -2,7 +2,8 @@
 //!
 //! In:  connections of the client. Out: replies, and a log of what was asked.
 
-use brickyard_routing::slot;
+use brickyard_routing::graph::{NextHop, RoutingTables, trie_of};
+use brickyard_routing::{RoutingHash, slot};
 use brickyard_wire::{ReplyDecoder, ReplyLimits, ReplyStep, Value};
 use std::{
     collections::BTreeMap,
@@ -295,6 +296,10 @@ impl Port {
             ["REQUEST", "NOW"] if world.has_ids => write!(output, ":{CLOCK}\r\n"),
             ["PING"] => output.write_str("+PONG\r\n"),
             ["CLUSTER", "SLOTS"] => slots(&world, output),
+            ["CLUSTER", "LOOKUP"] => starts(&world, output),
+            ["CLUSTER", "LOOKUP", hash, "GRAPH", graph, ..] => {
+                way(&world, &self.address, (hash, graph), output)
+            }
             ["GET", key] => bulk(world.data.get(*key), output),
             ["MGET", keys @ ..] => {
                 write!(output, "*{}\r\n", keys.len())?;
@@ -405,6 +410,64 @@ fn slots(world: &World, output: &mut String) -> std::fmt::Result {
                 None => output.write_str("%0\r\n")?,
             }
         }
+    }
+    Ok(())
+}
+
+fn place(world: &World, address: &str, output: &mut String) -> std::fmt::Result {
+    let (host, port) = address.rsplit_once(':').unwrap();
+    let node_port = world.node_port.unwrap_or(1);
+    write!(
+        output,
+        "${}\r\n{host}\r\n:{port}\r\n:{node_port}\r\n",
+        host.len()
+    )
+}
+
+/// Each range is a partition.
+fn starts(world: &World, output: &mut String) -> std::fmt::Result {
+    write!(output, "*2\r\n:1\r\n*{}\r\n", world.map.len())?;
+    for (.., members) in &world.map {
+        output.write_str("*4\r\n")?;
+        place(world, &members[0], output)?;
+        output.write_str(":1\r\n")?;
+    }
+    Ok(())
+}
+
+/// What a brick at this address says, which knows the routing tables of the ranges that it is a member of.
+fn way(
+    world: &World,
+    own: &str,
+    (hash, graph): (&str, &str),
+    output: &mut String,
+) -> std::fmt::Result {
+    let partitions = trie_of(world.map.len()).unwrap();
+    let target = RoutingHash(u64::from_str_radix(hash, 16).unwrap());
+    let ranges = world.map.iter().enumerate();
+    let held = ranges.filter(|(_, (.., members))| members.iter().any(|it| it == own));
+    let tables = RoutingTables::of_leaves(held.map(|(leaf, _)| leaf));
+    let graph = graph.parse().unwrap();
+    let Some(next) = tables.next_hop(graph, &partitions, target, None) else {
+        return output.write_str("-ERR nothing of the table is held here\r\n");
+    };
+    let (NextHop::Here(leaf) | NextHop::There(leaf)) = next;
+    let (prefix, members) = (partitions.leaves()[leaf].prefix, &world.map[leaf].2);
+    let kind = if prefix.contains(target) {
+        "leaf"
+    } else {
+        "next"
+    };
+    write!(
+        output,
+        "*6\r\n$4\r\n{kind}\r\n:1\r\n:{leaf}\r\n$16\r\n{:016x}\r\n:{}\r\n*{}\r\n",
+        prefix.first().0,
+        prefix.depth(),
+        members.len()
+    )?;
+    for member in members {
+        output.write_str("*3\r\n")?;
+        place(world, member, output)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod cached;
 mod fake;
 mod finding;
 mod ids;
+mod lookups;
 mod losing;
 mod many;
 mod replicas;

@@ -1,5 +1,6 @@
 //! The subcommands of CLUSTER.
 
+use super::lookup::LookupArgs;
 use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::number::integer;
@@ -24,6 +25,8 @@ pub enum ClusterCommand<'a> {
     KeySlot(&'a [u8]),
     /// The connections between nodes.
     Links,
+    /// The way to a routing hash; without one, where it may begin.
+    Lookup(Option<LookupArgs<'a>>),
     /// The id of this node.
     MyId,
     /// The nodes, one a line.
@@ -65,6 +68,7 @@ impl<'a> ClusterCommand<'a> {
             CommandId::ClusterInfo => Self::Info,
             CommandId::ClusterKeyslot => Self::KeySlot(args.at(2)),
             CommandId::ClusterLinks => Self::Links,
+            CommandId::ClusterLookup => Self::Lookup(LookupArgs::parse(args)?),
             // A brick is a shard: it has one name.
             CommandId::ClusterMyid | CommandId::ClusterMyshardid => Self::MyId,
             CommandId::ClusterNodes => Self::Nodes,

@@ -66,6 +66,28 @@ pub(super) const COMMANDS: &[Spec] = &[
                     "7.0.0",
                     "O(N) for N nodes",
                 ),
+            command(CommandId::ClusterLookup, "cluster|lookup", -2, flag::STALE)
+                .tips(&["nondeterministic_output"])
+                .docs(
+                    "Returns the partition that has a routing hash, or one that is nearer, as the partitions of this port know it; \
+                     or where a lookup may begin.",
+                    "7.2.0",
+                    "O(log N) for N partitions; O(N) without a hash",
+                )
+                .arguments(&[
+                    Argument::string("hash").optional(),
+                    Argument::one_of(
+                        "graph",
+                        &[
+                            Argument::word("chord", "CHORD"),
+                            Argument::word("debruijn", "DEBRUIJN"),
+                        ],
+                    )
+                    .token("GRAPH")
+                    .optional(),
+                    Argument::string("partition").token("BY").optional(),
+                    Argument::integer("hops").token("HOPS").optional(),
+                ]),
             command(CommandId::ClusterMyid, "cluster|myid", 2, flag::STALE).docs(
                 "Returns the id of this node.",
                 "3.0.0",

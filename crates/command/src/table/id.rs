@@ -285,6 +285,8 @@ pub enum CommandId {
     ClusterKeyslot,
     /// `CLUSTER LINKS`
     ClusterLinks,
+    /// `CLUSTER LOOKUP`
+    ClusterLookup,
     /// `CLUSTER MYID`
     ClusterMyid,
     /// `CLUSTER MYSHARDID`

@@ -12,10 +12,11 @@ use brickyard_wire::{Protocol, Reply, ReplyDecoder, ReplyLimits, ReplyStep, Valu
 use std::path::PathBuf;
 
 /// Commands and subcommands that Redis 7.0 lacks.
-const NEWER: [&str; 19] = [
+const NEWER: [&str; 20] = [
     "cluster|myshardid",
     "client|no-touch",
     "client|setinfo",
+    "cluster|lookup",
     "cluster|watch",
     "delifeq",
     "hexpire",

@@ -24,6 +24,7 @@ mod layout;
 mod leases;
 mod limits;
 mod link;
+mod lookups;
 mod offline;
 mod once;
 mod operators_day;

@@ -6,6 +6,7 @@ use super::keeper::{answer_kept, follow};
 use super::library::{answer_again, answer_call, answer_clock};
 use super::outcome::answer_one;
 use super::scan::answer_scan;
+use super::seeker::answer_way;
 use super::state::{Asked, Expected};
 use super::watch::{answer_look, answer_watch, answer_watched};
 use crate::reply::Reply;
@@ -37,6 +38,7 @@ pub(super) fn answer(world: &mut World, at: usize, asked: &Asked, reply: &Reply)
         Expected::Returned => {}
         Expected::Changes { waits } => answer_changes(world, at, (asked.since, *waits), reply),
         Expected::Call => return answer_call(world, at, reply),
+        Expected::Way(operation) => return answer_way(world, at, *operation, reply),
         Expected::Again(before) => answer_again(world, at, before, reply),
     }
     if let Reply::Error(line) = reply

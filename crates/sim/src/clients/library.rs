@@ -3,9 +3,11 @@
 //!
 //! In:  one call at a time. Out: attempts, and in the end what is true of the call.
 //!
-//! Not here: the library's map of slots, its sockets and tasks: a call goes anywhere, and where it is told to.
+//! Not here: the library's map of slots, its sockets and tasks: a call goes anywhere, and where it is told to; or where the way to its
+//! partition leads (`seeker`).
 
 use super::outcome::{answer_one, conclude, outcome, says_nothing};
+use super::seeker::{doubt, seek};
 use super::send::send_command;
 use super::state::{ANSWERED_MAX, Call, Expected, PATIENCE};
 use crate::clock::{MILLISECOND, Nanos, SECOND};
@@ -48,8 +50,12 @@ pub(super) fn go_on_calling(world: &mut World, at: usize) {
     if call.is_sent && is_silent {
         return fail_call(world, at, AttemptFailure::Silent);
     }
-    if !call.is_sent && is_ready && now >= call.not_before {
-        send_call(world, at);
+    if !call.is_sent && is_ready && now >= call.not_before && !seek(world, at) {
+        return send_call(world, at);
+    }
+    // Who is asked for the way says nothing.
+    if is_silent && world.clients.all[at].is_asking_the_way() {
+        world.leave(at);
     }
 }
 
@@ -204,6 +210,7 @@ fn fail_call(world: &mut World, at: usize, failure: AttemptFailure) {
         }
     };
     call.attempt += 1;
+    let (operation, is_told) = (call.operation, matches!(again, Again::At { .. }));
     let place = match again {
         Again::At { host, port, .. } => place_of(host, port),
         Again::AfterPause { .. } => {
@@ -214,6 +221,7 @@ fn fail_call(world: &mut World, at: usize, failure: AttemptFailure) {
     };
     library.call = Some(call);
     library.redirect = place;
+    doubt(world, at, operation, is_told);
     // Elsewhere, or there again: whatever comes.
     world.leave(at);
 }

@@ -2,6 +2,7 @@
 //!
 //! Not here: what they do (`clients`).
 
+use super::way::Seeker;
 use crate::clock::{MICROSECOND, Nanos, SECOND};
 use crate::habits::{Habits, Kind};
 use crate::network::ConnectionId;
@@ -47,6 +48,8 @@ pub(crate) enum Expected {
     Export(PartitionId),
     /// To an attempt of the library's call.
     Call,
+    /// To a question for the way to the partition of a call's operation.
+    Way(usize),
     /// To a call that was answered so before.
     Again(Reply),
     /// To a read of what may be kept.
@@ -124,6 +127,12 @@ impl Client {
         !self.asked.is_empty() || self.library.as_ref().is_some_and(Library::is_busy)
     }
 
+    /// It has asked for the way to its call's partition, and was not answered.
+    pub(crate) fn is_asking_the_way(&self) -> bool {
+        let mut asked = self.asked.iter();
+        asked.any(|it| matches!(it.expected, Expected::Way(_)))
+    }
+
     /// How many requests it has under way at most.
     pub(crate) fn depth(&self) -> usize {
         if self.is_library() || self.pursuits.follower.is_some() {
@@ -185,7 +194,7 @@ impl Clients {
                 random,
                 is_in_table: false,
                 sweep: None,
-                library: is_library.then(|| Library::new(u64::from(at) + 1)),
+                library: is_library.then(|| Library::new(u64::from(at) + 1, habits.looks_up)),
                 pursuits: Pursuits {
                     follower: follows.then(Follower::default),
                     ..Pursuits::default()
@@ -376,6 +385,8 @@ pub(crate) struct Library {
     pub(crate) redirect: Option<(usize, usize, Port)>,
     /// Calls that were answered, and how.
     pub(crate) answered: VecDeque<(Vec<Bytes>, Reply)>,
+    /// It does not hold the map.
+    pub(crate) seeker: Option<Seeker>,
 }
 
 /// A call until its end.
@@ -430,7 +441,7 @@ impl Call {
 }
 
 impl Library {
-    pub(crate) fn new(client: u64) -> Self {
+    pub(crate) fn new(client: u64, looks_up: bool) -> Self {
         Self {
             client,
             clock: None,
@@ -438,6 +449,7 @@ impl Library {
             call: None,
             redirect: None,
             answered: VecDeque::new(),
+            seeker: looks_up.then(|| Seeker::new(client)),
         }
     }
 
