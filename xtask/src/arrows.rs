@@ -89,6 +89,12 @@ const ROOMS: &[Room] = &[
     ),
     // `clients/python`: the library as Python has it.
     outer("python", Uses::Only(&["client", "rdb"])),
+    // `examples`: services as their users would write them, so they see the library alone.
+    outer("service", Uses::Only(&["client"])),
+    outer("presence", Uses::Only(&["client", "example-service"])),
+    outer("site", Uses::Only(&["client", "example-service"])),
+    outer("keystore", Uses::Only(&["client", "example-service"])),
+    outer("recommender", Uses::Only(&["client", "example-service"])),
     outer("sim", Uses::AllBefore),
     outer("fuzz", Uses::AllBefore),
     outer(
@@ -129,8 +135,8 @@ const WORLDLY: &[&str] = &[
     "uuid",
 ];
 
-/// Where rooms are: those of the program, and libraries for other languages.
-pub(crate) const HALLS: [&str; 2] = ["crates/", "clients/"];
+/// Where rooms are: those of the program, libraries for other languages, and services on top of a table.
+pub(crate) const HALLS: [&str; 3] = ["crates/", "clients/", "examples/"];
 
 const MAP: &str = "crates/README.md";
 

@@ -57,6 +57,21 @@ fn libraries_for_other_languages_are_rooms() {
 }
 
 #[test]
+fn services_see_the_client_library_alone() {
+    let manifest = "[dependencies]\nbrickyard-client = {}\nbrickyard-example-service = {}\nbrickyard-store = {}";
+    let found = texts(&[("examples/site/Cargo.toml", manifest)]);
+    assert_eq!(
+        found.len(),
+        2,
+        "it may not use the store, and is not on the map: {found:?}"
+    );
+    assert!(
+        found.iter().any(|it| it.contains("may not use store")),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn brick_does_not_know_the_store() {
     let found = texts(&[(
         "crates/brick/Cargo.toml",

@@ -20,8 +20,29 @@ pub fn brickyard() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("BRICKYARD_BINARY") {
         Some(path) => PathBuf::from(path),
-        None => build(),
+        None => {
+            let folder = build(&["--bin", "brickyard", "--test", "cli"]);
+            found(folder.join("brickyard"))
+        }
     })
+}
+
+/// A program of `examples/` in this checkout, built as [`brickyard`] is. `BRICKYARD_EXAMPLES` names a folder with all of them instead.
+///
+/// # Panics
+/// As [`brickyard`].
+pub fn example(name: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| match std::env::var_os("BRICKYARD_EXAMPLES") {
+        Some(path) => PathBuf::from(path),
+        None => build(&["--bin", "brickyard-example-*", "--test", "program"]),
+    });
+    found(folder.join(format!("brickyard-example-{name}")))
+}
+
+fn found(binary: PathBuf) -> PathBuf {
+    assert!(binary.exists(), "there is no {}", binary.display());
+    binary
 }
 
 /// The program of an earlier version that nodes are upgraded from: what `BRICKYARD_PREVIOUS` names, if it does.
@@ -42,7 +63,8 @@ pub fn previous() -> Option<&'static Path> {
     named.as_deref()
 }
 
-fn build() -> PathBuf {
+/// Has Cargo build some programs; the folder in which they are then.
+fn build(which: &[&str]) -> PathBuf {
     // <target>/<profile>/{deps,examples}/<this program>, wherever the target folder was configured to be.
     let program = std::env::current_exe().expect("the path of the running program");
     let profile_folder = program
@@ -66,15 +88,8 @@ fn build() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     let output = Command::new(cargo)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args([
-            "build",
-            "--quiet",
-            "--workspace",
-            "--bin",
-            "brickyard",
-            "--test",
-            "cli",
-        ])
+        .args(["build", "--quiet", "--workspace"])
+        .args(which)
         .args(["--profile", profile])
         .arg("--target-dir")
         .arg(target_folder)
@@ -82,10 +97,9 @@ fn build() -> PathBuf {
         .expect("cargo can be started");
     assert!(
         output.status.success(),
-        "the brickyard program does not build:\n{}",
+        "{} does not build:\n{}",
+        which.join(" "),
         String::from_utf8_lossy(&output.stderr)
     );
-    let binary = profile_folder.join("brickyard");
-    assert!(binary.exists(), "cargo built no {}", binary.display());
-    binary
+    profile_folder.to_owned()
 }

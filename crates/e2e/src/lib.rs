@@ -1,6 +1,6 @@
 //! What the end-to-end tests are made of: processes, ports, a raw client, recorded loads.
 //!
-//! The tests themselves are in `tests/node/`, `tests/cluster/`, `tests/console/` and `tests/metrics/`. They start the real `brickyard` program, talk to it over
+//! The tests themselves are in `tests/node/`, `tests/cluster/`, `tests/console/`, `tests/metrics/` and `tests/services/`. They start the real `brickyard` program, talk to it over
 //! real sockets and compare it with a real `redis-server` where there is one.
 //!
 //! Invariants:

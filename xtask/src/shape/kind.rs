@@ -23,6 +23,7 @@ pub(super) enum Kind {
     Fuzz,
     Bench,
     EndToEnd,
+    Examples,
     Xtask,
 }
 
@@ -42,6 +43,12 @@ const KINDS: &[(&str, Kind)] = &[
     ("fuzz", Kind::Fuzz),
     ("bench", Kind::Bench),
     ("e2e", Kind::EndToEnd),
+    // `examples`.
+    ("service", Kind::Examples),
+    ("presence", Kind::Examples),
+    ("site", Kind::Examples),
+    ("keystore", Kind::Examples),
+    ("recommender", Kind::Examples),
     ("xtask", Kind::Xtask),
 ];
 
@@ -57,7 +64,7 @@ const NOT_PRODUCT: &[(&str, Kind)] = &[
 ];
 
 impl Kind {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Server,
         Self::Commands,
         Self::Client,
@@ -69,6 +76,7 @@ impl Kind {
         Self::Fuzz,
         Self::Bench,
         Self::EndToEnd,
+        Self::Examples,
         Self::Xtask,
     ];
 
@@ -105,6 +113,7 @@ impl Kind {
             Self::Fuzz => "fuzz",
             Self::Bench => "bench",
             Self::EndToEnd => "e2e",
+            Self::Examples => "examples: services",
             Self::Xtask => "xtask",
         }
     }
