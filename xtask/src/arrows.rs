@@ -104,6 +104,10 @@ const ROOMS: &[Room] = &[
     outer("backup", Uses::Only(&["types"])),
     outer("import", Uses::Only(&["types", "wire", "rdb", "command"])),
     outer("torture", Uses::Only(&["client", "history"])),
+    outer(
+        "experiments",
+        Uses::Only(&["types", "wire", "routing", "client", "bench", "torture"]),
+    ),
     outer("cli", Uses::AllBefore),
     // Drives the finished program from outside, as its users do.
     outer(

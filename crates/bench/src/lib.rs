@@ -31,6 +31,8 @@
 //! A cluster is measured through the client library, as programs use it (`cluster`); the same load then goes
 //! straight to the brick of each key, and costs the client more.
 //!
+//! Servers to compare with are started, pinned and watched by [`peer`] and [`process`]; [`machine`] says on what.
+//!
 //! Not here: what the numbers of different servers look like beside each other; that is the
 //! program `peers` (src/bin/peers), which writes docs/benchmarks.md.
 
@@ -42,7 +44,10 @@ mod generator;
 mod installed;
 mod keys;
 mod link;
+pub mod machine;
 mod options;
+pub mod peer;
+pub mod process;
 mod random;
 mod record;
 mod reply;

@@ -69,6 +69,8 @@ enum Command {
     Torture(cmd::torture::Arguments),
     /// Simulate whole clusters under failures, in virtual time, and check them.
     Sim(cmd::sim::Arguments),
+    /// Repeat the papers' experiments on this machine, beside peers: one page with pictures.
+    Experiments(cmd::experiments::Arguments),
     /// Look into a data directory: list, verify, repair.
     Inspect(cmd::inspect::Arguments),
     /// Make the certificates by which nodes know one another, and clients'.
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         Command::Torture(arguments) => cmd::torture::run(arguments),
         Command::Sim(arguments) => cmd::sim::run(&arguments),
+        Command::Experiments(arguments) => cmd::experiments::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(arguments),
         Command::Cert(arguments) => cmd::cert::run(&arguments),
         Command::Config(arguments) => cmd::config::run(arguments),

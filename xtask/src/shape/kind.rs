@@ -42,6 +42,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("torture", Kind::Torture),
     ("fuzz", Kind::Fuzz),
     ("bench", Kind::Bench),
+    ("experiments", Kind::Bench),
     ("e2e", Kind::EndToEnd),
     // `examples`.
     ("service", Kind::Examples),

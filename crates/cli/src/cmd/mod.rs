@@ -8,6 +8,7 @@ pub(crate) mod config;
 pub(crate) mod dev;
 pub(crate) mod digest;
 pub(crate) mod dump;
+pub(crate) mod experiments;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod load;

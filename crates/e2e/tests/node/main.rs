@@ -13,6 +13,7 @@ mod crash;
 mod damage;
 mod differential;
 mod disk_full;
+mod experiments;
 mod following;
 mod functions;
 mod hashes;

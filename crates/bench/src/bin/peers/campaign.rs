@@ -4,11 +4,9 @@
 //!
 //! Invariant: no server is started, filled or stopped between the first measurement and the last.
 
-use crate::{
-    peer::{Durability, Found, Peer, Setup},
-    process::{CLIENT_CORE, Process, pin},
-};
 use anyhow::Context;
+use brickyard_bench::peer::{Durability, Found, Peer, Setup};
+use brickyard_bench::process::{CLIENT_CORE, Process, pin};
 use brickyard_bench::{Distribution, KeySpace, Operation, Options, Pace, Target, Until, Workload};
 use std::{path::Path, time::Duration};
 

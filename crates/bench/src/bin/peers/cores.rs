@@ -9,10 +9,10 @@
 
 use crate::{
     campaign::{Campaign, Load, Rounds},
-    peer::{Durability, Peer, Setup},
-    process::{CLIENT_CORE, Process, pin},
     tables::{PIPELINE_1, PIPELINE_100, VALUE_BYTES, cell},
 };
+use brickyard_bench::peer::{Durability, Peer, Setup};
+use brickyard_bench::process::{CLIENT_CORE, Process, pin};
 use brickyard_bench::{Operation, grouped};
 use std::fmt::Write;
 

@@ -9,17 +9,14 @@
 //! slows down all of them. What is compared is processor time of the server for one operation: unlike
 //! operations a second it does not depend on how fast the client is.
 //!
-//! Reading order: `peer` (which servers, how they are started), `process` (a started one),
+//! Reading order: in the library `peer` (which servers, how they are started) and `process` (a started one); then
 //! `campaign` (what is measured), `steady`, `stalls`, `replication`, `secure`, `shape`, `overload`, `shares` (where time goes), `cores`
 //! (more of them), `page` (the tables).
 
 mod campaign;
 mod cores;
-mod machine;
 mod overload;
 mod page;
-mod peer;
-mod process;
 mod replication;
 mod secure;
 mod shape;
@@ -29,10 +26,13 @@ mod steady;
 mod tables;
 
 use anyhow::{Context, bail};
-use brickyard_bench::echo::Echo;
+use brickyard_bench::{
+    echo::Echo,
+    machine::Machine,
+    peer::{Found, Peer},
+};
 use campaign::{Campaign, Effort};
 use clap::{Parser, ValueEnum};
-use peer::{Found, Peer};
 use std::{
     io::Write,
     net::SocketAddr,
@@ -183,7 +183,7 @@ fn main() -> anyhow::Result<()> {
             effort.rounds,
             effort.duration.as_secs_f64(),
         );
-        let body = format!("{}\n{body}", machine::describe(&command, dir.path()));
+        let body = format!("{}\n{body}", Machine::here(dir.path()).describe(&command));
         println!("{body}");
         std::io::stdout().flush()?;
         if let Some(page) = page {

@@ -8,12 +8,10 @@
 //! Source: figures 6 and 7 of Gribble, Brewer, Hellerstein and Culler, "Scalable, distributed data
 //! structures for internet service construction" (OSDI 2000).
 
-use crate::{
-    campaign::{Campaign, Load, workload},
-    peer::{Durability, Found, Peer, Setup},
-    process::{CLIENT_CORE, Process, pin, stolen_s},
-};
+use crate::campaign::{Campaign, Load, workload};
 use anyhow::Context;
+use brickyard_bench::peer::{Durability, Found, Peer, Setup};
+use brickyard_bench::process::{CLIENT_CORE, Process, pin, stolen_s};
 use brickyard_bench::{Arrivals, Operation, Options, Pace, Report, Until, grouped};
 use std::{
     fmt::Write,

@@ -8,11 +8,11 @@
 
 use crate::{
     campaign::{Campaign, Cell, Load, Rounds},
-    peer::{Durability, Found, Peer, Setup},
-    process::{CLIENT_CORE, Process, free_ports, pin},
     tables::{HEADER, PIPELINE_1, PIPELINE_100, Row, VALUE_BYTES, cell, write_row},
 };
 use anyhow::{Context, bail};
+use brickyard_bench::peer::{Durability, Found, Peer, Setup};
+use brickyard_bench::process::{CLIENT_CORE, Process, free_ports, pin};
 use brickyard_bench::{Link, Operation, Target};
 use brickyard_wire::Value;
 use std::{

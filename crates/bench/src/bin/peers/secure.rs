@@ -8,12 +8,12 @@
 
 use crate::{
     campaign::{Campaign, Cell, Load, Rounds, Sample},
-    peer::{Durability, Found, Peer, Setup},
-    process::{CLIENT_CORE, Process, free_ports, pin},
     replication::{must, poll},
     tables::{PIPELINE_1, PIPELINE_100, VALUE_BYTES, cell, ratio},
 };
 use anyhow::Context;
+use brickyard_bench::peer::{Durability, Found, Peer, Setup};
+use brickyard_bench::process::{CLIENT_CORE, Process, free_ports, pin};
 use brickyard_bench::{Link, Operation, Target};
 use brickyard_tls::{
     Authority, CertificateRequest, CertificateRole, Dialer, DialerFiles, IdentityFiles,

@@ -4,11 +4,11 @@
 
 use crate::{
     campaign::{Campaign, Cell, Load, Rounds, Sample},
-    peer::{Durability, Peer, Setup},
-    process::{CLIENT_CORE, Process, pin},
     tables::{VALUE_BYTES, cell},
 };
 use anyhow::Context;
+use brickyard_bench::peer::{Durability, Peer, Setup};
+use brickyard_bench::process::{CLIENT_CORE, Process, pin};
 use brickyard_bench::{Link, Operation, Target};
 use brickyard_wire::Value;
 use std::fmt::Write;

@@ -8,12 +8,12 @@
 
 use crate::{
     campaign::{Campaign, Cell, Load, echo_bytes},
-    peer::{Durability, Found, Peer, Setup},
-    process::{CLIENT_CORE, Process, pin},
     steady::OVERWRITES,
     tables::{PIPELINE_1, PIPELINE_100, VALUE_BYTES, cell},
 };
 use anyhow::{Context, ensure};
+use brickyard_bench::peer::{Durability, Found, Peer, Setup};
+use brickyard_bench::process::{CLIENT_CORE, Process, pin};
 use brickyard_bench::{Operation, Until, grouped};
 use std::{collections::BTreeMap, fmt::Write, path::Path, process::Command, time::Duration};
 

@@ -8,11 +8,11 @@
 
 use crate::{
     campaign::{Campaign, Load},
-    peer::{Durability, Found},
-    process::{CLIENT_CORE, pin, stolen_of_all_s},
     steady::OVERWRITES,
     tables::{PIPELINE_1, VALUE_BYTES, cell},
 };
+use brickyard_bench::peer::{Durability, Found};
+use brickyard_bench::process::{CLIENT_CORE, pin, stolen_of_all_s};
 use brickyard_bench::{Arrivals, Operation, Pace, Report, grouped};
 use std::fmt::Write;
 

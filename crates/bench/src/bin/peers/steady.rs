@@ -9,9 +9,9 @@
 
 use crate::{
     campaign::{Campaign, Load, Measured, Sample},
-    peer::{Durability, Peer},
     tables::{PIPELINE_1, PIPELINE_100, VALUE_BYTES, cell, ratio},
 };
+use brickyard_bench::peer::{Durability, Peer};
 use brickyard_bench::{Operation, grouped};
 use std::fmt::Write;
 

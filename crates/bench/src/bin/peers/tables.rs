@@ -1,9 +1,7 @@
 //! The sections of the page that compare servers, as Markdown.
 
-use crate::{
-    campaign::{Campaign, Cell, Load, Measured, Rounds, Sample},
-    peer::{Durability, Found, Peer},
-};
+use crate::campaign::{Campaign, Cell, Load, Measured, Rounds, Sample};
+use brickyard_bench::peer::{Durability, Found, Peer};
 use brickyard_bench::{Operation, grouped};
 use std::fmt::Write;
 

@@ -2,8 +2,8 @@
 //!
 //! In:  the machine. Out: a [`Found`] program, and its command line for a [`Durability`].
 
+use crate::{Protocol, installed};
 use anyhow::{Context, bail};
-use brickyard_bench::{Protocol, installed};
 use clap::ValueEnum;
 use std::{
     env,
@@ -14,7 +14,7 @@ use std::{
 
 /// A server that may be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Peer {
+pub enum Peer {
     /// This project
     Brickyard,
     /// This project as it was: the program of `--before`
@@ -31,7 +31,7 @@ pub(crate) enum Peer {
 
 /// What an acknowledged write survives. Redis's words stand beside ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Durability {
+pub enum Durability {
     /// Nothing is written: `memory`, `appendonly no`.
     Memory,
     /// A killed process: `log`, `appendfsync everysec`.
@@ -41,19 +41,24 @@ pub(crate) enum Durability {
 }
 
 impl Durability {
-    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Log, Self::Fsync];
+    /// The weakest first.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Log, Self::Fsync];
 }
 
 /// A server that is installed here.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) peer: Peer,
-    pub(crate) program: PathBuf,
-    pub(crate) version: String,
+pub struct Found {
+    /// Which.
+    pub peer: Peer,
+    /// Its file.
+    pub program: PathBuf,
+    /// What it says of itself; empty for what has none.
+    pub version: String,
 }
 
 impl Peer {
-    pub(crate) const ALL: [Self; 6] = [
+    /// In the order of tables.
+    pub const ALL: [Self; 6] = [
         Self::Brickyard,
         Self::Before,
         Self::Valkey,
@@ -62,7 +67,9 @@ impl Peer {
         Self::Echo,
     ];
 
-    pub(crate) const fn name(self) -> &'static str {
+    /// What people call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Brickyard => "Brickyard",
             Self::Before => "Brickyard before",
@@ -73,7 +80,9 @@ impl Peer {
         }
     }
 
-    pub(crate) const fn protocol(self) -> Protocol {
+    /// The language that it speaks.
+    #[must_use]
+    pub const fn protocol(self) -> Protocol {
         match self {
             Self::Memcached => Protocol::Memcached,
             _ => Protocol::Resp,
@@ -81,17 +90,22 @@ impl Peer {
     }
 
     /// Whether it can promise more than `memory`.
-    pub(crate) const fn is_durable(self) -> bool {
+    #[must_use]
+    pub const fn is_durable(self) -> bool {
         self.is_brickyard() || matches!(self, Self::Redis | Self::Valkey)
     }
 
     /// Whether it is this project, as it is or as it was.
-    pub(crate) const fn is_brickyard(self) -> bool {
+    #[must_use]
+    pub const fn is_brickyard(self) -> bool {
         matches!(self, Self::Brickyard | Self::Before)
     }
 
     /// Looks for the program; `built` is the one under test, `before` the one that it is compared with.
-    pub(crate) fn find(self, built: &Path, before: Option<&Path>) -> anyhow::Result<Found> {
+    ///
+    /// # Errors
+    /// If it is not here; the text says what to do.
+    pub fn find(self, built: &Path, before: Option<&Path>) -> anyhow::Result<Found> {
         let program = match self {
             Self::Brickyard if built.is_file() => built.to_owned(),
             Self::Brickyard => {
@@ -118,7 +132,8 @@ impl Peer {
     }
 
     /// The word for `durability` in this server's own configuration.
-    pub(crate) const fn durability_word(self, durability: Durability) -> &'static str {
+    #[must_use]
+    pub const fn durability_word(self, durability: Durability) -> &'static str {
         match (self, durability) {
             (Self::Brickyard | Self::Before, Durability::Memory) => "memory",
             (Self::Brickyard | Self::Before, Durability::Log) => "log",
@@ -132,19 +147,21 @@ impl Peer {
 
 /// What a server is started for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setup {
-    pub(crate) durability: Durability,
+pub struct Setup {
+    /// How well it keeps what it is told.
+    pub durability: Durability,
     /// Of a Brickyard; they share the server's core.
-    pub(crate) bricks: usize,
+    pub bricks: usize,
     /// Length of a request, and of the value in its reply: what the echo server needs to know.
-    pub(crate) echo_bytes: (usize, usize),
+    pub echo_bytes: (usize, usize),
     /// Brickyard's bound on bytes that wait for its log, where it is not the default.
-    pub(crate) pending_append_bytes_max: Option<&'static str>,
+    pub pending_append_bytes_max: Option<&'static str>,
 }
 
 impl Setup {
     /// One brick that keeps what it is told so well.
-    pub(crate) const fn of(durability: Durability) -> Self {
+    #[must_use]
+    pub const fn of(durability: Durability) -> Self {
         Self {
             durability,
             bricks: 1,
@@ -156,12 +173,14 @@ impl Setup {
 
 impl Found {
     /// The program, without arguments.
-    pub(crate) fn program(&self) -> Command {
+    #[must_use]
+    pub fn program(&self) -> Command {
         Command::new(&self.program)
     }
 
     /// The command line that listens on `port` and keeps its data in `dir`.
-    pub(crate) fn command(&self, setup: &Setup, port: u16, brick_port: u16, dir: &Path) -> Command {
+    #[must_use]
+    pub fn command(&self, setup: &Setup, port: u16, brick_port: u16, dir: &Path) -> Command {
         let mut command = Command::new(&self.program);
         let mut words: Vec<OsString> = Vec::new();
         let mut add = |parts: &[&str]| words.extend(parts.iter().map(OsString::from));
@@ -234,7 +253,11 @@ fn of_machine(name: &str, remedy: &str) -> anyhow::Result<PathBuf> {
     installed(name).with_context(|| format!("{name} is not on the PATH; {remedy}"))
 }
 
-fn version_of(program: &Path) -> anyhow::Result<String> {
+/// What a program says of its version.
+///
+/// # Errors
+/// If it cannot be run.
+pub fn version_of(program: &Path) -> anyhow::Result<String> {
     let output = Command::new(program)
         .arg("--version")
         .output()

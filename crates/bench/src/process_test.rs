@@ -41,3 +41,18 @@ fn stolen_time_is_that_of_one_core_or_of_all() {
     assert_eq!(stolen_of(stat, "cpu2", 100), None);
     assert_eq!(stolen_of("cpu0 1 2 3", "cpu0", 100), None);
 }
+
+#[test]
+fn less_than_a_tick_counts_too() {
+    let before = Cpu {
+        user_s: 1.0,
+        system_s: 1.0,
+        exact_s: Some(2.0),
+    };
+    let after = Cpu {
+        exact_s: Some(2.004),
+        ..before
+    };
+    let (user, system) = after.since(&before);
+    assert!((user + system - 0.004).abs() < 1e-9);
+}

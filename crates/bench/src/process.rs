@@ -4,9 +4,11 @@
 //!
 //! Invariant: the server is gone when its [`Process`] is dropped.
 
-use crate::peer::{Found, Setup};
+use crate::{
+    Link, Options, Report, Target,
+    peer::{Found, Setup},
+};
 use anyhow::{Context, bail};
-use brickyard_bench::{Link, Options, Report, Target};
 use brickyard_wire::Value;
 use rustix::{
     param::clock_ticks_per_second,
@@ -22,9 +24,9 @@ use std::{
 };
 
 /// The server's core, with all of its threads.
-pub(crate) const SERVER_CORE: usize = 0;
+pub const SERVER_CORE: usize = 0;
 /// The client's core.
-pub(crate) const CLIENT_CORE: usize = 1;
+pub const CLIENT_CORE: usize = 1;
 
 /// Lines of a server's log that are shown when it fails.
 const LAST_WORDS: usize = 10;
@@ -37,16 +39,18 @@ const QUIET_SPAN: Duration = Duration::from_millis(300);
 const QUIET_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running server.
-pub(crate) struct Process {
+#[derive(Debug)]
+pub struct Process {
     child: Child,
     log: PathBuf,
-    pub(crate) target: Target,
+    /// Where it answers.
+    pub target: Target,
 }
 
 /// Processor time of a process up to now: all of its threads, and the children that it forks to
 /// rewrite its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Cpu {
+pub struct Cpu {
     /// In user mode, in steps of a clock tick (10 ms).
     user_s: f64,
     /// In the kernel, in steps of a clock tick.
@@ -63,7 +67,8 @@ impl Cpu {
 
     /// User and system time since `before`, in seconds: the exact sum where there is one, shared as
     /// the ticks are.
-    pub(crate) fn since(&self, before: &Self) -> (f64, f64) {
+    #[must_use]
+    pub fn since(&self, before: &Self) -> (f64, f64) {
         let (user, system) = (self.user_s - before.user_s, self.system_s - before.system_s);
         match (self.exact_s, before.exact_s) {
             // A thread that has ended takes its count along; the ticks still have it.
@@ -71,6 +76,8 @@ impl Cpu {
                 let scale = (now - then) / (user + system);
                 (user * scale, system * scale)
             }
+            // Less than a tick: how it is shared is not known, how much it is.
+            (Some(now), Some(then)) if now > then => (now - then, 0.0),
             _ => (user, system),
         }
     }
@@ -78,7 +85,10 @@ impl Cpu {
 
 impl Process {
     /// Starts the server in a directory of its own under `dir` and waits until it answers.
-    pub(crate) fn start(found: &Found, setup: &Setup, dir: &Path) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// If it does not; the text has its last words.
+    pub fn start(found: &Found, setup: &Setup, dir: &Path) -> anyhow::Result<Self> {
         let [port, brick_port] = free_ports().context("cannot find free ports")?;
         let process = Self::spawn(found, port, dir, |data| {
             found.command(setup, port, brick_port, data)
@@ -87,44 +97,69 @@ impl Process {
     }
 
     /// Starts the server with its node port at `port`, in a directory of its own under `dir`; it need not answer yet.
-    pub(crate) fn spawn(
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn spawn(
         found: &Found,
         port: u16,
         dir: &Path,
         command: impl FnOnce(&Path) -> Command,
     ) -> anyhow::Result<Self> {
-        let name = found.peer.name();
-        let data = dir.join(format!("{}-{port}", name.replace(' ', "-")));
+        let mut target = Target::resp(format!("127.0.0.1:{port}"));
+        target.protocol = found.peer.protocol();
+        let name = format!("{}-{port}", found.peer.name().replace(' ', "-"));
+        Self::spawn_on(Some(SERVER_CORE), &name, target, dir, command)
+    }
+
+    /// Starts any program on one core, or on all, in a directory under `dir` that has this name; it need not answer yet.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn spawn_on(
+        core: Option<usize>,
+        name: &str,
+        target: Target,
+        dir: &Path,
+        command: impl FnOnce(&Path) -> Command,
+    ) -> anyhow::Result<Self> {
+        let data = dir.join(name);
         fs::create_dir_all(&data).with_context(|| format!("cannot make {}", data.display()))?;
         // Beside the data, not in it: a server may refuse a directory that holds strangers.
         let log = data.with_extension("log");
-        let output =
-            File::create(&log).with_context(|| format!("cannot make {}", log.display()))?;
+        let output = File::options().create(true).append(true).open(&log);
+        let output = output.with_context(|| format!("cannot open {}", log.display()))?;
         let mut command = command(&data);
         command
             .stdin(Stdio::null())
             .stderr(output.try_clone()?)
             .stdout(output);
-        let child = pinned_to(SERVER_CORE, || command.spawn())?
-            .with_context(|| format!("cannot start {}", found.program.display()))?;
-        let mut target = Target::resp(format!("127.0.0.1:{port}"));
-        target.protocol = found.peer.protocol();
+        let child = pinned_to(core, || command.spawn())?
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
         Ok(Self { child, log, target })
     }
 
     /// Waits until it answers.
-    pub(crate) fn ready(mut self) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// If it ends or does not answer; the text has its last words.
+    pub fn ready(mut self) -> anyhow::Result<Self> {
         let ready = self.wait_until_ready();
         ready.with_context(|| format!("a server did not start; {}", self.last_words()))?;
         Ok(self)
     }
 
-    /// Runs a load against the server; if that fails, the error has what the server said last.
-    pub(crate) fn run(&self, options: &Options) -> anyhow::Result<Report> {
-        brickyard_bench::run(options).with_context(|| self.last_words())
+    /// Runs a load against the server.
+    ///
+    /// # Errors
+    /// As [`crate::run`], with what the server said last.
+    pub fn run(&self, options: &Options) -> anyhow::Result<Report> {
+        crate::run(options).with_context(|| self.last_words())
     }
 
-    pub(crate) fn last_words(&self) -> String {
+    /// The end of what it wrote.
+    #[must_use]
+    pub fn last_words(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = log.lines().collect();
         let tail = &lines[lines.len().saturating_sub(LAST_WORDS)..];
@@ -150,11 +185,17 @@ impl Process {
         )
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    pub(crate) fn cpu(&self) -> anyhow::Result<Cpu> {
+    /// Its processor time up to now.
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub fn cpu(&self) -> anyhow::Result<Cpu> {
         let id = self.child.id();
         let path = format!("/proc/{id}/stat");
         let stat = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
@@ -178,7 +219,10 @@ impl Process {
     }
 
     /// Waits until the server does next to nothing by itself, within bounds.
-    pub(crate) fn wait_until_quiet(&self) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub fn wait_until_quiet(&self) -> anyhow::Result<()> {
         let begin = Instant::now();
         let mut before = self.cpu()?;
         while begin.elapsed() < QUIET_LIMIT {
@@ -194,7 +238,8 @@ impl Process {
     }
 
     /// Of a Brickyard: bytes that went into its log since it began, and those of them that its cleaner moved.
-    pub(crate) fn log_bytes(&self) -> Option<(u64, u64)> {
+    #[must_use]
+    pub fn log_bytes(&self) -> Option<(u64, u64)> {
         let mut link = Link::open(&self.target).ok()?;
         let Ok(Value::Bulk(info)) = link.call(&["INFO", "persistence"]) else {
             return None;
@@ -211,7 +256,10 @@ impl Process {
     }
 
     /// Resident memory, in bytes.
-    pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
+    ///
+    /// # Errors
+    /// If it is gone.
+    pub fn resident_bytes(&self) -> anyhow::Result<u64> {
         let path = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
         status
@@ -231,18 +279,27 @@ impl Drop for Process {
     }
 }
 
-/// Runs `work` with this thread on `core`; a child started in it inherits the pin, before it has any
+/// Runs `work` with this thread on `core`, or on all; a child started in it inherits the pin, before it has any
 /// threads that could escape. Without that many cores, nothing is pinned.
-fn pinned_to<T>(core: usize, work: impl FnOnce() -> T) -> anyhow::Result<T> {
+///
+/// # Errors
+/// If the operating system refuses.
+pub fn pinned_to<T>(core: Option<usize>, work: impl FnOnce() -> T) -> anyhow::Result<T> {
     let before = sched_getaffinity(None).context("cannot read which cores may be used")?;
-    pin(core)?;
+    match core {
+        Some(core) => pin(core)?,
+        None => unpin()?,
+    }
     let result = work();
     sched_setaffinity(None, &before).context("cannot unpin")?;
     Ok(result)
 }
 
 /// Keeps this thread on `core`, if the machine has it.
-pub(crate) fn pin(core: usize) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If the operating system refuses.
+pub fn pin(core: usize) -> anyhow::Result<()> {
     if can_pin() {
         let mut one = CpuSet::new();
         one.set(core);
@@ -251,22 +308,42 @@ pub(crate) fn pin(core: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Gives this thread all cores of the machine again.
+///
+/// # Errors
+/// If the operating system refuses.
+pub fn unpin() -> anyhow::Result<()> {
+    let mut all = CpuSet::new();
+    for core in 0..cores().min(CpuSet::MAX_CPU) {
+        all.set(core);
+    }
+    sched_setaffinity(None, &all).context("cannot unpin")
+}
+
 /// Whether there is a core for the server and another for the client.
-pub(crate) fn can_pin() -> bool {
+#[must_use]
+pub fn can_pin() -> bool {
     thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2) || is_pinned()
 }
 
 /// Once pinned, this process sees one core only; the machine still has the others.
 fn is_pinned() -> bool {
-    fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| {
-        text.lines()
-            .filter(|line| line.starts_with("processor"))
-            .count()
-            >= 2
-    })
+    cores() >= 2
 }
 
-pub(crate) fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> {
+/// Cores of the machine, whatever this thread may use of them.
+#[must_use]
+pub fn cores() -> usize {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let lines = text.lines().filter(|line| line.starts_with("processor"));
+    lines.count().max(1)
+}
+
+/// So many ports of loopback that nobody has now.
+///
+/// # Errors
+/// If the operating system has none.
+pub fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> {
     // Held together, so that they differ; given back just before the server takes them.
     let mut held = Vec::with_capacity(COUNT);
     let mut ports = [0; COUNT];
@@ -289,14 +366,16 @@ fn exact_cpu_s(id: u32) -> Option<f64> {
 }
 
 /// Seconds, since the machine started, for which the host gave the server's core to others; 0 where it does not tell.
-pub(crate) fn stolen_s() -> f64 {
+#[must_use]
+pub fn stolen_s() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     let core = format!("cpu{SERVER_CORE}");
     stolen_of(&stat, &core, clock_ticks_per_second()).unwrap_or(0.0)
 }
 
 /// The same of all cores together.
-pub(crate) fn stolen_of_all_s() -> f64 {
+#[must_use]
+pub fn stolen_of_all_s() -> f64 {
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     stolen_of(&stat, "cpu", clock_ticks_per_second()).unwrap_or(0.0)
 }
