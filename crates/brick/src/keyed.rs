@@ -45,7 +45,8 @@ use crate::gather::{Gather, Join};
 use crate::log::Writer;
 use crate::output::CommitDependency;
 use crate::refusal::{
-    CROSSSLOT, EARLIER_NODE, EARLIER_NODE_LEASES, dropped_table, may_distribute, no_table, redirect,
+    CROSSSLOT, EARLIER_NODE, EARLIER_NODE_LEASES, dropped_table, may_distribute, no_table, port_of,
+    redirect,
 };
 use crate::request::{Attempt, Request, UNBOUNDED, Work};
 use crate::transaction::Transaction;
@@ -112,6 +113,7 @@ pub(crate) fn execute(
     let table = connection.session.table;
     let protocol = connection.session.protocol;
     let port = connection.accepted.port;
+    let port = core.table(table).map_or(port, |it| port_of(it, port));
     // The table may have changed since the batch was parsed.
     let target = target.filter(|target| target.table == table);
     let first = spec.key_first as usize;

@@ -134,4 +134,5 @@ pub use log_record::{HintItem, LogDamage, LogRecord};
 pub use recovery::LogReplay;
 #[doc(hidden)]
 pub use remote::{message_kind, reads_message};
+pub use segments::LIVE_PERCENT_WANTED;
 pub use session::audit::AuditRecord;

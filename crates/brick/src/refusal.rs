@@ -60,6 +60,15 @@ pub(crate) fn error_line(error: &ErrorReply) -> Vec<u8> {
     Reply::new(&mut out, Protocol::Resp2).error_bytes(error.as_bytes());
     out
 }
+/// What a port is to a table. Where clients cannot know the place of a key every port is as a node's: a brick passes on what is not
+/// its own, and keys of several slots are no error.
+pub(crate) fn port_of(state: &TableState, port: Port) -> Port {
+    match state.map.hasher().hasher().follows_slots() {
+        true => port,
+        false => Port::Node,
+    }
+}
+
 /// Where a client has to ask for a key, if that is not here. A client of the node port need not.
 ///
 /// A cluster client knows slots. One that is in parts is the first part's brick's to it, which passes on what is in

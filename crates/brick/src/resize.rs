@@ -15,7 +15,7 @@
 use crate::effect::ControlRequest;
 use crate::outside::Outside;
 use crate::tables::{TableState, Tables};
-use brickyard_metadata::{Cause, Change, Divide, SMALL_SHARE, SPLIT_DEPTH_MAX, Small};
+use brickyard_metadata::{Cause, Change, Divide, SMALL_SHARE, Small};
 use brickyard_routing::Group;
 use brickyard_types::{Instant, PartitionId};
 use std::collections::BTreeMap;
@@ -140,7 +140,8 @@ fn split_largest(tables: &Tables, sizes: Sizes, outside: &mut Outside<'_>) {
         all.filter_map(move |((leaf, group), held)| {
             let held = held.as_ref().filter(|it| it.status.accepts_writes)?;
             let bytes = state.table.partition_bytes(held.local);
-            let may = leaf.prefix.depth() < SPLIT_DEPTH_MAX && is_at_rest(group);
+            let depth_max = state.map.hasher().hasher().split_depth_max();
+            let may = leaf.prefix.depth() < depth_max && is_at_rest(group);
             let share = share(bytes, bytes_max);
             (may && bytes > bytes_max).then_some((share, held.id, state.id))
         })

@@ -53,7 +53,7 @@ pub(crate) struct Segments {
 
 /// Nothing is cleaned while more than this share of all segments is live (in percent): the log is
 /// then at most twice as long as what it holds, and cleaning would move more than it frees.
-const LIVE_PERCENT_WANTED: u64 = 50;
+pub const LIVE_PERCENT_WANTED: u64 = 50;
 
 /// A segment with more live than this (in percent) is never worth moving for its space.
 const LIVE_PERCENT_MAX: u64 = 80;

@@ -6,6 +6,7 @@
 //! Each subcommand is a file in `cmd` with `Arguments` (what it takes) and `run` (what it does).
 //! Not here: the server itself (`brickyard-server`), load generation (`brickyard-bench`).
 
+mod advise;
 mod backup;
 mod cmd;
 mod dev;
@@ -57,6 +58,8 @@ enum Command {
     Watch(cmd::watch::Arguments),
     /// List, create, describe, change or drop tables.
     Table(cmd::table::Arguments),
+    /// Measure this machine, and say which attributes fit a table.
+    Advise(cmd::advise::Arguments),
     /// Back tables up while they are used; verify, list and restore backups.
     Backup(cmd::backup::Arguments),
     /// List, add, drain, remove or replace nodes.
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => cmd::dump::run(&arguments),
         Command::Watch(arguments) => cmd::watch::run(&arguments),
         Command::Table(arguments) => cmd::table::run(&arguments),
+        Command::Advise(arguments) => cmd::advise::run(&arguments),
         Command::Backup(arguments) => cmd::backup::run(&arguments),
         Command::Node(arguments) => cmd::node::run(&arguments),
         Command::Rebalance(arguments) => cmd::rebalance::run(&arguments),

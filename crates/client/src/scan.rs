@@ -6,7 +6,8 @@
 //! - A key that is there throughout is returned at least once, also while partitions split, merge and move: a
 //!   cursor names a place in the hash space and nothing on any server, so that any node port goes on with it.
 //! - One page is kept at a time.
-//! - Walks over slots that do not overlap return no key together, and walks over all slots return all of them.
+//! - Walks over slots that do not overlap return no key together, and walks over all slots return all of them. Of a table whose keys are
+//!   not placed by slots (HASH) all keys are those of the first slot.
 
 use crate::{Error, Table, convert};
 use brickyard_routing::{Cursor, Prefix, RoutingHash, slot};
@@ -40,6 +41,8 @@ pub struct Scan {
     cursor: Option<Vec<u8>>,
     pattern: Option<Vec<u8>>,
     slots: Range<u16>,
+    /// Whether the keys of a part can be told from others; nothing until that was asked.
+    follows_slots: Option<bool>,
     count: u32,
     keys: IntoIter<Vec<u8>>,
 }
@@ -51,6 +54,7 @@ impl Scan {
             cursor: Some(b"0".to_vec()),
             pattern: None,
             slots: 0..Slot::COUNT,
+            follows_slots: None,
             count: 512,
             keys: Vec::new().into_iter(),
         }
@@ -83,6 +87,7 @@ impl Scan {
     /// Only keys of these slots: several walks over parts of the table can be made at once.
     ///
     /// The work is that of the part alone if it begins and ends where partitions do, as halves of halves of all slots do.
+    /// A table that was made with another `HASH` than `slot` is walked over as a whole by the part with slot 0, and by others not at all.
     ///
     /// ```no_run
     /// # fn example(table: brickyard_client::Table) {
@@ -138,6 +143,7 @@ impl Scan {
         if self.keys.len() > 0 {
             return Ok(Some(self.keys.by_ref().collect()));
         }
+        self.ask_for_the_hash().await?;
         let Some(cursor) = &self.cursor else {
             return Ok(None);
         };
@@ -154,6 +160,37 @@ impl Scan {
         self.cursor = (cursor != b"0" && !has_passed(&cursor, self.slots.end)).then_some(cursor);
         Ok(Some(keys))
     }
+}
+
+impl Scan {
+    /// A walk over a part needs to know whether slots say where keys are.
+    async fn ask_for_the_hash(&mut self) -> Result<(), Error> {
+        if self.cursor.is_none()
+            || self.slots == (0..Slot::COUNT)
+            || self.follows_slots == Some(true)
+        {
+            return Ok(());
+        }
+        let told = self.table.command(&["CLUSTER", "INFO"]).await;
+        let follows_slots = match told {
+            Ok(told) => !is_another_hash(told.bytes().unwrap_or_default()),
+            // A server that is no cluster knows of no other hash function.
+            Err(Error::Refused { .. }) => true,
+            Err(error) => return Err(error),
+        };
+        self.follows_slots = Some(follows_slots);
+        if !follows_slots {
+            self.cursor = (self.slots.start == 0).then(|| b"0".to_vec());
+            self.slots = 0..Slot::COUNT;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the reply to CLUSTER INFO names a hash function, which it does if that is another than the slot.
+fn is_another_hash(info: &[u8]) -> bool {
+    let mut lines = info.split(|byte| *byte == b'\n');
+    lines.any(|line| line.starts_with(b"cluster_hash:"))
 }
 
 /// The cursor of a walk that has returned every key before this slot, and none of it.
@@ -213,6 +250,14 @@ mod scan_test {
             !has_passed(&within, Slot::COUNT),
             "the server says when all is over"
         );
+    }
+
+    #[test]
+    fn another_hash_function_is_told_by_its_line() {
+        assert!(is_another_hash(
+            b"cluster_state:ok\r\ncluster_hash:keyed\r\n"
+        ));
+        assert!(!is_another_hash(b"cluster_state:ok\r\ncluster_size:3\r\n"));
     }
 
     #[test]

@@ -22,8 +22,8 @@ use crate::{
     tables::Tables,
 };
 use brickyard_routing::{
-    Candidate, Group, KeyHasher, Member, NodeId, PARTITIONS_MAX, PartitionMap, Replica, Situation,
-    TableMap, default_partitions, strategy,
+    Candidate, Group, Hasher, KeyHasher, Member, NodeId, PARTITIONS_MAX, PartitionMap, Replica,
+    Situation, TableMap, default_partitions, strategy,
 };
 use brickyard_types::{Durability, Eviction, Medium, TableAttributes, limits::TABLES_MAX};
 use std::collections::BTreeSet;
@@ -47,6 +47,7 @@ pub(crate) fn create_table(
         return Err(Refusal::TooManyTables);
     }
     check_attributes(&new.attributes)?;
+    check_hasher(new.hasher)?;
     if let Some(copies) = copies_by_nodes(nodes, &new.layout) {
         new.attributes.replicas = copies;
     }
@@ -235,6 +236,17 @@ fn partition_count(nodes: &Nodes, asked: Option<u32>, layout: &Layout) -> Result
         });
     }
     Ok(count)
+}
+
+/// That a hash function tells keys apart.
+fn check_hasher(hasher: Hasher) -> Result<(), Refusal> {
+    match hasher {
+        Hasher::Ordered(Some(bounds)) if !hasher.is_useful() => Err(Refusal::AlikeBounds {
+            from: bounds.from().to_owned(),
+            to: bounds.to().to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// What any table's attributes must be, new or changed.

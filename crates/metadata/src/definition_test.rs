@@ -2,7 +2,7 @@ use super::*;
 use crate::fixture::{cluster, genesis, registration};
 use crate::{Catalog, CatalogVersion, Change, LayoutAlteration};
 use brickyard_routing::Hasher;
-use brickyard_types::{BrickId, PartitionId, Slot, TableId, UnixMillis};
+use brickyard_types::{BrickId, KeyBounds, PartitionId, Slot, TableId, UnixMillis};
 use proptest::prelude::*;
 
 fn one_node() -> Catalog {
@@ -408,14 +408,33 @@ fn gateways_hold_nothing() {
     );
 }
 
+fn ordered(from: &str, to: &str) -> Hasher {
+    Hasher::Ordered(Some(KeyBounds::new(from, to).unwrap()))
+}
+
 #[test]
-fn key64_is_an_attribute_of_the_map() {
+fn hash_function_is_an_attribute_of_the_map() {
+    let bounds = ordered("user:0", "user:9");
+    for hasher in [Hasher::Key64, Hasher::Keyed, Hasher::Ordered(None), bounds] {
+        let mut catalog = one_node();
+        catalog
+            .apply(create_with(|new| new.hasher = hasher))
+            .unwrap();
+        let map = &catalog.table("orders").unwrap().map;
+        assert_eq!(map.hasher().hasher(), hasher);
+    }
+}
+
+#[test]
+fn bounds_between_which_no_keys_can_be_told_apart_are_refused() {
     let mut catalog = one_node();
-    catalog
-        .apply(create_with(|new| new.hasher = Hasher::Key64))
-        .unwrap();
-    let map = &catalog.table("orders").unwrap().map;
-    assert_eq!(map.hasher().hasher(), Hasher::Key64);
+    let alike = ordered("k", "k000");
+    let refused = catalog.apply(create_with(|new| new.hasher = alike));
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.starts_with("FROM 'k' and TO 'k000' are too much alike"),
+        "{refused}"
+    );
 }
 
 fn any_change() -> impl Strategy<Value = Change> {

@@ -18,11 +18,13 @@
 //! | 8 | tables with leases: their changes, and format 6 of the catalog; no lease is given while a node is heard that has not this level |
 //! | 9 | hashes in parts: records of bricks; a hash is one record while a node is heard that has not this level |
 //! | 10 | fields of hashes in parts that expire; such a hash is one record while a node is heard that has not this level |
+//! | 11 | tables with another hash function than the slot: what makes them, format 7 of the catalog, and partitions of less than a slot |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
 use crate::account::AccountRule;
-use crate::change::Change;
+use crate::change::{Change, TableEdit};
+use brickyard_routing::Hasher;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -62,8 +64,11 @@ impl Level {
     /// Hashes in parts of which fields expire.
     pub const TIMED_PARTS: Self = Self(10);
 
+    /// Tables with another hash function than the slot.
+    pub const TABLE_HASHES: Self = Self(11);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::TIMED_PARTS;
+    pub const NEWEST: Self = Self::TABLE_HASHES;
 }
 
 impl Default for Level {
@@ -83,6 +88,12 @@ impl Change {
     #[must_use]
     pub fn level(&self) -> Level {
         match self {
+            Self::CreateTable(table)
+            | Self::CreateWithHistory { table, .. }
+            | Self::LeaseTable {
+                table: TableEdit::Create { table, .. },
+                ..
+            } if table.hasher != Hasher::Slot => Level::TABLE_HASHES,
             Self::SetAccount { initial, rules, .. } => {
                 let mut all = initial.iter().chain(rules);
                 let has_limits =

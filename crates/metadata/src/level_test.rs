@@ -5,6 +5,7 @@ use crate::change::TableEdit;
 use crate::libraries::LibraryPolicy;
 use crate::table::{Alteration, NewTable};
 use crate::user_limits::Limited;
+use brickyard_routing::Hasher;
 use brickyard_types::UnixMillis;
 
 fn of(rules: Vec<AccountRule>) -> Level {
@@ -66,7 +67,34 @@ fn leases_need_a_program_that_knows_them() {
 }
 
 #[test]
+fn tables_with_another_hash_function_need_a_program_that_knows_it() {
+    let changes = |hasher: Hasher| {
+        let mut table = NewTable::named("t", 1, UnixMillis(0));
+        table.hasher = hasher;
+        let edit = TableEdit::Create {
+            table: table.clone(),
+            history: 0,
+        };
+        [
+            Change::CreateTable(table.clone()),
+            Change::CreateWithHistory { table, history: 1 },
+            Change::LeaseTable {
+                table: edit,
+                is_on: true,
+            },
+        ]
+    };
+    for hasher in [Hasher::Key64, Hasher::Keyed, Hasher::Ordered(None)] {
+        for change in changes(hasher) {
+            assert_eq!(change.level(), Level::TABLE_HASHES, "{change:?}");
+        }
+    }
+    let levels = changes(Hasher::Slot).map(|change| change.level());
+    assert_eq!(levels, [Level::FIRST, Level::WATCHES, Level::LEASES]);
+}
+
+#[test]
 fn what_a_program_writes_it_knows() {
     assert_eq!(Change::PauseMoves(true).level(), Level::FIRST);
-    const { assert!(Level::LEASES.0 <= Level::NEWEST.0) };
+    const { assert!(Level::TABLE_HASHES.0 <= Level::NEWEST.0) };
 }

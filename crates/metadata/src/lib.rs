@@ -84,7 +84,7 @@ pub use plan::{Move, Plan};
 pub use proposal::{Ground, NewLearners, Proposal, Settled, Stale};
 pub use refusal::Refusal;
 pub use sizing::Divide;
-pub use split::{SPLIT_DEPTH_MAX, SplitReady};
+pub use split::SplitReady;
 pub use stored::{FORMAT_VERSION, StoredError};
 pub use table::{Alteration, NewTable, TableEntry, TableStatus};
 pub use topology::{

@@ -364,11 +364,25 @@ pub enum Refusal {
     },
     /// A partition that is one slot.
     #[error(
-        "partition {partition} is a single slot and cannot be split further: the keys of a slot stay together"
+        "partition {partition} {} and cannot be split further{}",
+        if *is_slot { "is a single slot" } else { "is as small a share of its table as there can be" },
+        if *is_slot { ": the keys of a slot stay together" } else { "" }
     )]
     SplitTooDeep {
         /// The partition's number.
         partition: u32,
+        /// Whether slots are what bounds it.
+        is_slot: bool,
+    },
+    /// All keys would be at the ends.
+    #[error(
+        "FROM '{from}' and TO '{to}' are too much alike for keys between them to be told apart; let TO differ in one of the first characters after what both begin with"
+    )]
+    AlikeBounds {
+        /// The lowest key.
+        from: String,
+        /// The highest.
+        to: String,
     },
     /// As many partitions as the table was made with.
     #[error(

@@ -16,13 +16,13 @@ use crate::{
     nodes::Nodes,
     proposal::Stale,
     refusal::Refusal,
-    split::{SPLIT_DEPTH_MAX, begin_split},
+    split::begin_split,
     table::TableEntry,
     tables::Tables,
     transitions::{Cause, Transitions},
     version::CatalogVersion,
 };
-use brickyard_routing::{Candidate, default_partitions};
+use brickyard_routing::{Candidate, Hasher, default_partitions};
 use brickyard_types::{PartitionId, TableId};
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +97,7 @@ fn wanted_depth(mut candidates: Vec<Candidate>) -> u8 {
     }
     let most = default_partitions(&candidates).saturating_mul(FOR_WEIGHTS);
     let depth = by_weight.min(most).ilog2() as u8;
-    depth.min(SPLIT_DEPTH_MAX)
+    depth.min(Hasher::Slot.split_depth_max())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::{cluster, registration};
 use crate::{Catalog, Change, NewTable, NodeAlteration};
-use brickyard_routing::NodeId;
+use brickyard_routing::{Hasher, NodeId};
 use brickyard_types::UnixMillis;
 
 fn with_table(nodes: u8, partitions: Option<u32>) -> (Catalog, TableId) {
@@ -83,7 +83,7 @@ fn weights_ask_for_four_times_as_many_at_most_and_a_slot_is_the_smallest() {
     assert_eq!(depth(&catalog), 8, "of one brick 256");
     catalog.apply(weigh(1)).unwrap();
     join(&mut catalog, 2..200);
-    assert_eq!(depth(&catalog), SPLIT_DEPTH_MAX);
+    assert_eq!(depth(&catalog), Hasher::Slot.split_depth_max());
 }
 
 #[test]

@@ -30,10 +30,6 @@ use brickyard_routing::Group;
 use brickyard_types::{PartitionId, TableId, View};
 use serde::{Deserialize, Serialize};
 
-/// The deepest partition: one slot. What is atomic over several keys asks for their slot to be in one partition, and
-/// clients that know only slots find every key by themselves.
-pub const SPLIT_DEPTH_MAX: u8 = 14;
-
 /// The primary's answer: every operation of the view has committed, and none will follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitReady {
@@ -58,9 +54,11 @@ pub(crate) fn begin_split(
 ) -> Result<Done, Refusal> {
     table.check_online()?;
     let (leaf, group) = table.place_of(partition)?;
-    if leaf.prefix.depth() >= SPLIT_DEPTH_MAX {
+    let hasher = table.map.hasher().hasher();
+    if leaf.prefix.depth() >= hasher.split_depth_max() {
         return Err(Refusal::SplitTooDeep {
             partition: partition.0,
+            is_slot: hasher.follows_slots(),
         });
     }
     if transitions.split_of(partition).is_some() {

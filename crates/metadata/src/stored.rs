@@ -6,16 +6,18 @@
 //! ```text
 //!  0  [u8; 8] magic      "BRKCATLG"
 //!  8  u32     version    of the format: 1, 2 with users, 3 with users that have limits, 4 with libraries of functions,
-//!                        5 with tables that keep their changes, 6 with tables that have leases, or had them
+//!                        5 with tables that keep their changes, 6 with tables that have leases, or had them,
+//!                        7 with tables whose hash is keyed or in the order of keys
 //! 12  u32     body_len   bytes after the header
 //! 16  u32     crc        CRC-32 (IEEE) of bytes 0..16 and of the body
 //! 20  body               `postcard` of the fields of [`Catalog`], in their order; from format 2 on the users follow,
 //!                        from format 3 on the limits of those that have any, from format 4 on the libraries, from format 5
-//!                        on how much each table keeps of its changes, of those that keep any, and in format 6 the leases
+//!                        on how much each table keeps of its changes, of those that keep any, and from format 6 on the leases
 //!                        of those tables
 //! ```
 //! A catalog without users is written as it was before there could be any, and so that a program which knows of none reads it;
-//! so is one without limits, one without libraries, one of whose tables none keeps its changes, and one without leases.
+//! so is one without limits, one without libraries, one of whose tables none keeps its changes, one without leases, and one whose tables have the
+//! hash functions that there were.
 //!
 //! Invariants:
 //! - Equal catalogs have equal bytes, and a catalog has no other bytes.
@@ -30,9 +32,12 @@ use thiserror::Error;
 const MAGIC: [u8; 8] = *b"BRKCATLG";
 const HEADER_BYTES: usize = 20;
 
-/// The format of catalogs with tables that have leases, or had them, the newest one. Older ones are read and written where they
-/// will do.
-pub const FORMAT_VERSION: u32 = 6;
+/// The format of catalogs with tables whose hash is keyed or in the order of keys, the newest one. Older ones are read and written where
+/// they will do.
+pub const FORMAT_VERSION: u32 = 7;
+
+/// The format of catalogs with tables that have leases, or had them.
+const FORMAT_LEASES: u32 = 6;
 
 /// The format of catalogs with tables that keep their changes.
 const FORMAT_HISTORIES: u32 = 5;
@@ -110,8 +115,10 @@ impl Catalog {
             limits.len()
         );
         let (histories, leases) = (self.tables.histories(), self.tables.leases());
-        let format = if !leases.is_empty() {
+        let format = if self.tables.has_later_hashes() {
             FORMAT_VERSION
+        } else if !leases.is_empty() {
+            FORMAT_LEASES
         } else if !histories.is_empty() {
             FORMAT_HISTORIES
         } else if !self.libraries.is_empty() {
@@ -135,7 +142,7 @@ impl Catalog {
         if format >= FORMAT_HISTORIES {
             body.extend(written(&histories));
         }
-        if format == FORMAT_VERSION {
+        if format >= FORMAT_LEASES {
             body.extend(written(&leases));
         }
         let body_len = u32::try_from(body.len()).expect("a catalog is far smaller than 4 GiB");
@@ -206,7 +213,7 @@ impl Catalog {
                 .put_histories(histories)
                 .map_err(contradiction)?;
         }
-        if found == FORMAT_VERSION {
+        if found >= FORMAT_LEASES {
             let leases;
             (leases, rest) = postcard::take_from_bytes(rest).map_err(unreadable)?;
             catalog.tables.put_leases(leases).map_err(contradiction)?;

@@ -9,8 +9,8 @@ use crate::{
 };
 use brickyard_routing::{Hasher, NodeId, Replica};
 use brickyard_types::{
-    Durability, Eviction, Leases, Medium, Op, PartitionId, Placement, TableAttributes, TableId,
-    UnixMillis, View,
+    Durability, Eviction, KeyBounds, Leases, Medium, Op, PartitionId, Placement, TableAttributes,
+    TableId, UnixMillis, View,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -482,6 +482,63 @@ fn sample_with_leases() -> Catalog {
     catalog
 }
 
+/// The same, with tables of every hash function; what `testdata/v7/catalog` holds.
+fn sample_with_hashes() -> Catalog {
+    let mut catalog = sample_with_leases();
+    for (name, hasher) in later_hashers() {
+        let table = NewTable {
+            partitions: Some(16),
+            hasher,
+            ..NewTable::named(name, 8, UnixMillis(1_700_000_000_006))
+        };
+        catalog.apply(Change::CreateTable(table)).unwrap();
+    }
+    catalog
+}
+
+fn later_hashers() -> [(&'static str, Hasher); 3] {
+    let bounds = KeyBounds::new("user:0000", "user:9999").unwrap();
+    [
+        ("keyed", Hasher::Keyed),
+        ("runs", Hasher::Ordered(None)),
+        ("users", Hasher::Ordered(Some(bounds))),
+    ]
+}
+
+#[test]
+fn catalog_with_hash_functions_is_read_and_written_as_ever() {
+    let stored = include_bytes!("../testdata/v7/catalog");
+    let read = Catalog::decode(stored).unwrap();
+    assert_eq!(read, sample_with_hashes());
+    assert_eq!(read.encode(), stored);
+    for (name, hasher) in later_hashers() {
+        assert_eq!(read.table(name).unwrap().map.hasher().hasher(), hasher);
+    }
+}
+
+#[test]
+fn catalog_has_a_format_of_its_own_as_long_as_a_table_has_a_later_hash_function() {
+    for (name, hasher) in later_hashers() {
+        let mut catalog = sample();
+        let table = NewTable {
+            hasher,
+            ..NewTable::named(name, 6, UnixMillis(0))
+        };
+        catalog.apply(Change::CreateTable(table)).unwrap();
+        assert_eq!(catalog.encode()[8], 7);
+        assert_eq!(Catalog::decode(&catalog.encode()).unwrap(), catalog);
+        // A format that knows nothing of it is no format of this catalog.
+        let mut bytes = catalog.encode();
+        bytes[8] = 6;
+        let crc = checksum(&bytes[..16], &bytes[HEADER_BYTES..]);
+        bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+        assert!(Catalog::decode(&bytes).is_err());
+        let name = name.to_owned();
+        catalog.apply(Change::DropTable { name }).unwrap();
+        assert_eq!(catalog.encode()[8], 1);
+    }
+}
+
 /// Nothing else of the table changes.
 fn altered(name: &str) -> TableEdit {
     TableEdit::Alter {
@@ -729,13 +786,13 @@ fn catalog_of_many_tables_is_small() {
 #[test]
 fn other_format_is_refused_by_its_number() {
     let mut bytes = sample().encode();
-    bytes[8] = 7;
+    bytes[8] = 8;
     let error = Catalog::decode(&bytes).unwrap_err();
-    assert_eq!(error, StoredError::Format { found: 7 });
+    assert_eq!(error, StoredError::Format { found: 8 });
     assert!(
         error
             .to_string()
-            .starts_with("the catalog is in format 7, and this program reads 1 to 6")
+            .starts_with("the catalog is in format 8, and this program reads 1 to 7")
     );
 }
 
@@ -982,6 +1039,7 @@ fn sample_is_written() {
         ("v4", sample_with_libraries()),
         ("v5", sample_with_histories()),
         ("v6", sample_with_leases()),
+        ("v7", sample_with_hashes()),
     ] {
         std::fs::write(folder.join(format).join("catalog"), catalog.encode()).unwrap();
     }

@@ -18,7 +18,7 @@ use crate::{
     table::TableEntry,
     version::CatalogVersion,
 };
-use brickyard_routing::{NodeId, Replica};
+use brickyard_routing::{Hasher, NodeId, Replica};
 use brickyard_types::{Leases, PartitionId, TableId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{
@@ -119,6 +119,12 @@ impl Tables {
             self.change(id, |table| table.attributes.leases = leases);
         }
         Ok(())
+    }
+
+    /// Whether some have hash functions that catalogs of earlier formats know nothing of.
+    pub(crate) fn has_later_hashes(&self) -> bool {
+        let mut hashers = self.iter().map(|table| table.map.hasher().hasher());
+        hashers.any(|it| matches!(it, Hasher::Keyed | Hasher::Ordered(_)))
     }
 
     /// How much each table keeps of its changes, of those that keep any.

@@ -13,6 +13,7 @@
 
 use crate::{catalog::Catalog, node::Address, version::ClusterId};
 use brickyard_routing::{Hasher, KeyHasher, Member, NodeId, Replica, SlotRange, TableMap};
+use brickyard_types::HashFunction;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -74,6 +75,8 @@ pub struct Topology {
     pub ranges: Vec<TopologyRange>,
     /// The ports speak TLS.
     pub has_tls: bool,
+    /// The hash function of the table, if it is none that clients know: then any of the bricks does for any key.
+    pub hash: Option<HashFunction>,
 }
 
 impl Topology {
@@ -91,6 +94,7 @@ impl Topology {
                 .binary_search_by_key(&replica.member, |address| address.member)
                 .ok()
         };
+        let hasher = map.hasher().hasher();
         let runs = map.slot_runs();
         let backups = runs.iter().flat_map(|(_, group)| &group.backups);
         let nodes: BTreeMap<NodeId, Address<'_>> = backups
@@ -129,6 +133,7 @@ impl Topology {
             nodes: bricks.chain(ports).collect(),
             ranges,
             has_tls,
+            hash: (!hasher.follows_slots()).then(|| hasher.function()),
         }
     }
 

@@ -243,6 +243,8 @@ fn info_text(topology: &Topology) -> String {
         topology.nodes.len(),
         topology.epoch,
     );
+    let hash = topology.hash.map(|it| format!("cluster_hash:{it}\r\n"));
+    let hash = hash.unwrap_or_default();
     format!(
         "cluster_state:{state}\r\n\
          cluster_slots_assigned:{assigned}\r\n\
@@ -255,7 +257,8 @@ fn info_text(topology: &Topology) -> String {
          cluster_my_epoch:{epoch}\r\n\
          cluster_stats_messages_sent:0\r\n\
          cluster_stats_messages_received:0\r\n\
-         total_cluster_links_buffer_limit_exceeded:0\r\n"
+         total_cluster_links_buffer_limit_exceeded:0\r\n\
+         {hash}"
     )
 }
 

@@ -7,6 +7,7 @@ use super::*;
 use crate::TopologyRange;
 use crate::topology::{TopologyNode, TopologyReplica};
 use brickyard_routing::{Member, NodeId, SlotRange};
+use brickyard_types::HashFunction;
 
 fn node(id: &str, host: &str, port: u16) -> TopologyNode {
     TopologyNode {
@@ -47,6 +48,7 @@ fn two() -> Topology {
         ],
         ranges: vec![range(0, 8_192, 1, &[0]), range(8_192, 16_384, 2, &[])],
         has_tls: false,
+        hash: None,
     }
 }
 
@@ -65,6 +67,7 @@ fn gaps() -> Topology {
             range(9, 16_384, 0, &[]),
         ],
         has_tls: false,
+        hash: None,
     }
 }
 
@@ -139,6 +142,16 @@ fn info_is_as_from_redis() {
     assert!(
         info.contains("cluster_known_nodes:3\r\ncluster_size:2\r\n"),
         "{info}"
+    );
+    let keyed = Topology {
+        hash: Some(HashFunction::Keyed),
+        ..two()
+    };
+    let replies = TopologyReplies::new(&keyed, 1, None);
+    let with_hash = String::from_utf8_lossy(replies.info(Protocol::Resp2)).into_owned();
+    assert!(
+        with_hash.ends_with("cluster_hash:keyed\r\n\r\n"),
+        "{with_hash}"
     );
 }
 
@@ -215,6 +228,7 @@ fn shards_say_which_ports_speak_tls() {
     let plain = TopologyReplies::new(&two(), 1, None);
     let secure = Topology {
         has_tls: true,
+        hash: None,
         ..two()
     };
     let secure = TopologyReplies::new(&secure, 1, None);

@@ -7,17 +7,24 @@
 //! - [`slot`] is Redis Cluster's own function: a client's idea of a key's slot is always ours.
 //! - The two strong hashes share one function and seed (`rapidhash` v3); the seed is drawn when a
 //!   table is created and never changes, since data on disk and cursors in clients' hands depend on it.
+//! - Keys of one `{tag}` have one routing hash, unless that is made of the keys' order.
+//! - What a part of a value is called has the routing hash of its key.
 //! - A routing hash orders its partition's splits by the *low* bytes of the strong hash, and an
 //!   index orders keys by the *high* bits, so that a leaf split a thousand times still fills all
 //!   buckets of its index evenly.
 //!
-//! Source: Redis Cluster specification, "Key distribution model" and "Hash tags".
+//! Source: Redis Cluster specification, "Key distribution model" and "Hash tags"; Aumasson and Bernstein, "SipHash: a fast short-input
+//! PRF" (INDOCRYPT 2012); Crosby and Wallach, "Denial of Service via Algorithmic Complexity Attacks" (USENIX Security 2003).
 
 use crate::crc16::crc16;
-use brickyard_types::Slot;
+use crate::order::{Order, first_bytes};
+use brickyard_types::limits::PARTITION_DEPTH_MAX;
 use brickyard_types::part::owner_of;
+use brickyard_types::{HashFunction, KeyBounds, Slot};
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
 use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher13;
+use std::sync::Arc;
 
 /// Bits of a routing hash that are the slot.
 pub(crate) const SLOT_BITS: u8 = 14;
@@ -45,28 +52,77 @@ pub enum Hasher {
     #[default]
     Slot,
     /// The key's own 64 bits, big-endian, for integer keys that are spread evenly already (a hash,
-    /// a random id). Keys of another length are hashed. Cluster clients compute other slots than
-    /// these and are redirected; our own client is not.
+    /// a random id). Keys of another length are hashed as [`Self::Keyed`] does.
     Key64,
+    /// A keyed hash of the key, or of its tag: who does not know the seed cannot aim at a partition.
+    Keyed,
+    /// The order of the keys, between bounds if there are any: each partition is a run of keys. Tags count for nothing.
+    Ordered(Option<KeyBounds>),
+}
+
+impl Hasher {
+    /// The name of the function.
+    #[must_use]
+    pub const fn function(self) -> HashFunction {
+        match self {
+            Self::Slot => HashFunction::Slot,
+            Self::Key64 => HashFunction::Key64,
+            Self::Keyed => HashFunction::Keyed,
+            Self::Ordered(_) => HashFunction::Ordered,
+        }
+    }
+
+    /// Whether clients that know slots know where a key is. Where they do not, any brick takes any command, and passes it on:
+    /// a redirect would tell them of one key what they take for a rule about its slot.
+    #[must_use]
+    pub const fn follows_slots(self) -> bool {
+        matches!(self, Self::Slot)
+    }
+
+    /// The deepest partition that a split may make. Clients that know slots find a slot at one brick, so one is not
+    /// parted. Where they know nothing the trie may be as deep as its keys are uneven.
+    #[must_use]
+    pub const fn split_depth_max(self) -> u8 {
+        match self {
+            Self::Slot => SLOT_BITS,
+            Self::Key64 | Self::Keyed | Self::Ordered(_) => PARTITION_DEPTH_MAX,
+        }
+    }
+
+    /// Whether it tells keys apart; all but bounds that are too much alike do.
+    #[must_use]
+    pub fn is_useful(self) -> bool {
+        match self {
+            Self::Ordered(Some(bounds)) => Order::new(&bounds).is_useful(),
+            _ => true,
+        }
+    }
 }
 
 /// A table's hash functions: a [`Hasher`] and the seed, ready to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyHasher {
     hasher: Hasher,
     seed: u64,
     secrets: RapidSecrets,
+    /// Of keys in order, between bounds.
+    order: Option<Arc<Order>>,
 }
 
 impl KeyHasher {
     /// Derives the functions from a seed; any seed is as good as another, but it has to be one
     /// that clients cannot guess.
     #[must_use]
-    pub const fn new(hasher: Hasher, seed: u64) -> Self {
+    pub fn new(hasher: Hasher, seed: u64) -> Self {
+        let order = match &hasher {
+            Hasher::Ordered(Some(bounds)) => Some(Arc::new(Order::new(bounds))),
+            _ => None,
+        };
         Self {
             hasher,
             seed,
             secrets: RapidSecrets::seed(seed),
+            order,
         }
     }
 
@@ -96,7 +152,7 @@ impl KeyHasher {
     pub fn slot(&self, key: &[u8]) -> Slot {
         match self.hasher {
             Hasher::Slot => slot(key),
-            Hasher::Key64 => self.routing_hash(key).slot(),
+            Hasher::Key64 | Hasher::Keyed | Hasher::Ordered(_) => self.routing_hash(key).slot(),
         }
     }
 
@@ -109,14 +165,22 @@ impl KeyHasher {
                 let below = self.key_hash(tag).swap_bytes() >> SLOT_BITS;
                 RoutingHash((u64::from(crc16(tag)) << (64 - SLOT_BITS)) | below)
             }
-            Hasher::Key64 => {
+            Hasher::Key64 => match owner_of(key).try_into() {
+                Ok(bits) => RoutingHash(u64::from_be_bytes(bits)),
+                Err(_) => self.keyed_hash(hash_tag(key)),
+            },
+            Hasher::Keyed => self.keyed_hash(hash_tag(key)),
+            Hasher::Ordered(_) => {
                 let key = owner_of(key);
-                match key.first_chunk::<8>() {
-                    Some(bits) if key.len() == 8 => RoutingHash(u64::from_be_bytes(*bits)),
-                    _ => RoutingHash(self.key_hash(key).swap_bytes()),
-                }
+                let order = self.order.as_deref();
+                RoutingHash(order.map_or_else(|| first_bytes(key), |order| order.place(key)))
             }
         }
+    }
+
+    /// Another function than that of the key hash, which is fast and no secret to who looks at the cursors of SCAN.
+    fn keyed_hash(&self, bytes: &[u8]) -> RoutingHash {
+        RoutingHash(SipHasher13::new_with_keys(self.seed, !self.seed).hash(bytes))
     }
 }
 

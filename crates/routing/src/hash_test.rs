@@ -93,14 +93,100 @@ fn key64_takes_integers_as_they_are_and_hashes_the_rest() {
     );
     assert_eq!(hasher.slot(&key), Slot(8_192));
     let long = hasher.routing_hash(b"nine bytes");
-    assert_eq!(long.0, hasher.key_hash(b"nine bytes").swap_bytes());
+    let keyed = KeyHasher::new(Hasher::Keyed, 7);
+    assert_eq!(long, keyed.routing_hash(b"nine bytes"));
     assert_eq!(hasher.slot(b"nine bytes"), long.slot());
+    assert_eq!(
+        hasher.routing_hash(b"{basket}:1"),
+        hasher.routing_hash(b"{basket}:2")
+    );
+}
+
+fn ordered(from: &str, to: &str) -> Hasher {
+    Hasher::Ordered(Some(KeyBounds::new(from, to).unwrap()))
+}
+
+fn all_hashers() -> [Hasher; 5] {
+    let bounds = ordered("user:0", "user:9");
+    [
+        Hasher::Slot,
+        Hasher::Key64,
+        Hasher::Keyed,
+        Hasher::Ordered(None),
+        bounds,
+    ]
+}
+
+/// Data on disk rests on these values: they may never change.
+#[test]
+fn keyed_hashes_are_pinned_for_ever() {
+    let hasher = KeyHasher::new(Hasher::Keyed, 0x0123_4567_89ab_cdef);
+    assert_eq!(hasher.routing_hash(b"").0, KEYED[0]);
+    assert_eq!(hasher.routing_hash(b"bash").0, KEYED[1]);
+    assert_eq!(hasher.routing_hash(&[b'x'; 100]).0, KEYED[2]);
+}
+
+const KEYED: [u64; 3] = [
+    0xf4b3_fee3_9780_2911,
+    0x9c47_e70a_04b9_8c6c,
+    0x9ab0_a521_214a_1975,
+];
+
+/// What is aimed at a slot of Redis Cluster, or at a partition of a table with another seed, is spread.
+#[test]
+fn keys_that_were_chosen_to_come_together_are_spread_by_a_keyed_hash() {
+    let known = KeyHasher::new(Hasher::Keyed, 1);
+    let secret = KeyHasher::new(Hasher::Keyed, 2);
+    let partition = |hasher: &KeyHasher, key: &str| hasher.routing_hash(key.as_bytes()).0 >> 56;
+    let of_one_slot: Vec<String> = (0..4_000_000)
+        .map(|number| format!("k{number}"))
+        .filter(|key| slot(key.as_bytes()) == Slot(7))
+        .collect();
+    let of_one_partition: Vec<String> = (0..60_000)
+        .map(|number| format!("k{number}"))
+        .filter(|key| partition(&known, key) == 7)
+        .collect();
+    for chosen in [of_one_slot, of_one_partition] {
+        assert!(chosen.len() >= 200, "{}", chosen.len());
+        let mut counts = [0_u32; 256];
+        for key in &chosen {
+            counts[partition(&secret, key) as usize] += 1;
+        }
+        let most = counts.iter().max().unwrap();
+        assert!(*most <= 8, "{most} of {} in one of 256", chosen.len());
+    }
+}
+
+#[test]
+fn keys_in_order_go_by_their_owner_and_tags_count_for_nothing() {
+    let hasher = KeyHasher::new(ordered("user:0000", "user:9999"), 7);
+    let hash = |key: &str| hasher.routing_hash(key.as_bytes());
+    assert!(hash("user:1000") < hash("user:1001"));
+    assert!(
+        hash("user:1000") < hash("user:1000{a}z"),
+        "what follows counts"
+    );
+    let plain = KeyHasher::new(Hasher::Ordered(None), 7);
+    assert_ne!(plain.routing_hash(b"a{t}"), plain.routing_hash(b"b{t}"));
+    assert_eq!(plain.routing_hash(b"a"), RoutingHash(0x61 << 56));
+}
+
+#[test]
+fn only_slots_bound_the_depth_of_splits() {
+    for hasher in all_hashers() {
+        let is_slot = hasher == Hasher::Slot;
+        assert_eq!(hasher.follows_slots(), is_slot);
+        let depth = hasher.split_depth_max();
+        assert_eq!(depth, if is_slot { 14 } else { PARTITION_DEPTH_MAX });
+        assert!(hasher.is_useful());
+    }
+    assert!(!ordered("a", "a0").is_useful());
 }
 
 #[test]
 fn a_part_of_a_value_goes_where_its_key_goes() {
     for key in [&b"user:1"[..], b"{tag}1", b"", &7_u64.to_be_bytes()] {
-        for kind in [Hasher::Slot, Hasher::Key64] {
+        for kind in all_hashers() {
             let hasher = KeyHasher::new(kind, 7);
             let names = [1, 2].map(|number| {
                 PartName {
@@ -141,7 +227,7 @@ proptest! {
 
     #[test]
     fn slot_is_the_top_of_the_routing_hash(key in prop::collection::vec(any::<u8>(), 0..40), seed: u64) {
-        for hasher in [Hasher::Slot, Hasher::Key64] {
+        for hasher in all_hashers() {
             let hasher = KeyHasher::new(hasher, seed);
             prop_assert_eq!(hasher.routing_hash(&key).slot(), hasher.slot(&key));
         }

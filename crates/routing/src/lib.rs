@@ -23,6 +23,7 @@ pub mod graph;
 mod group;
 mod hash;
 mod lookup;
+mod order;
 mod partition_map;
 mod parts;
 mod placement;

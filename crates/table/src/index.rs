@@ -30,7 +30,7 @@ use crate::prefetch::prefetch;
 
 /// References a bucket has on average when the next one is split: 11 of 12. Overflow cells are
 /// small, so a high load costs little, and an index line that is half empty costs twice.
-const SPLIT_LOAD: usize = 11;
+pub(crate) const SPLIT_LOAD: usize = 11;
 
 /// References a bucket has on average when the last one is merged: half of it, so that a partition
 /// whose size swings does not split and merge all the time.

@@ -398,6 +398,11 @@ impl Layout {
         }
     }
 
+    /// Bytes of that.
+    pub(crate) const fn offset_bytes(self) -> usize {
+        self.offset_bytes
+    }
+
     /// Whether records carry their offset in the log.
     #[inline]
     pub(crate) const fn has_offset(self) -> bool {

@@ -90,6 +90,19 @@ words!(
     Lru = "lru",
 );
 
+words!(
+    /// What decides where in a table a key goes; fixed when the table is made.
+    HashFunction, "HASH", "slot, keyed, key64, ordered",
+    /// Redis Cluster's slot: every cluster client finds every key by itself.
+    Slot = "slot",
+    /// A keyed hash, with a secret of the table: nobody outside can choose keys that come together.
+    Keyed = "keyed",
+    /// Keys of eight bytes are their own hash.
+    Key64 = "key64",
+    /// The order of the keys: a partition is a run of keys.
+    Ordered = "ordered",
+);
+
 /// Whether clients may keep what they read of a table under leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Leases {

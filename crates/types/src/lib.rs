@@ -5,6 +5,7 @@
 
 mod attributes;
 mod id;
+mod key_bounds;
 mod layout;
 pub mod limits;
 pub mod part;
@@ -13,10 +14,13 @@ pub mod record;
 mod time;
 mod value_type;
 
-pub use attributes::{Durability, Eviction, Leases, Medium, ParseAttributeError, TableAttributes};
+pub use attributes::{
+    Durability, Eviction, HashFunction, Leases, Medium, ParseAttributeError, TableAttributes,
+};
 pub use id::{
     BrickId, Incarnation, NodeKey, Op, PartitionId, Position, SegmentId, Slot, TableId, View,
 };
+pub use key_bounds::{BOUND_BYTES_MAX, KeyBounds, KeyBoundsError};
 pub use layout::Placement;
 pub use partition_hasher::PartitionHasher;
 pub use time::{Instant, UnixMillis};

@@ -20,7 +20,7 @@ use crate::refusal::dropped_table;
 use crate::request::Token;
 use crate::tables::TableState;
 use brickyard_metadata::Layout;
-use brickyard_routing::Member;
+use brickyard_routing::{Hasher, Member};
 use brickyard_wire::Reply;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use std::time::Duration;
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Entries of the map, [`crate::gather::DESCRIBED_SUMS`] included.
-const ENTRIES: usize = 21;
+const ENTRIES: usize = 22;
 
 /// See the module.
 pub(super) fn describe_table(
@@ -107,7 +107,12 @@ fn head(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
         .iter()
         .map(|leaf| u64::from(core.tables.catalog().extra(leaf.partition)));
     let extra: u64 = extra.sum();
-    reply.map(ENTRIES);
+    let hasher = state.map.hasher().hasher();
+    let bounds = match &hasher {
+        Hasher::Ordered(bounds) => bounds.as_ref(),
+        _ => None,
+    };
+    reply.map(ENTRIES + bounds.map_or(0, |_| 2));
     let mut text = |field: &str, value: &str| {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
@@ -123,6 +128,11 @@ fn head(core: &Core, state: &TableState, reply: &mut Reply<'_>) {
     text("nodes", &named(layout));
     text("partition_bytes", &own_bytes(layout));
     text("leases", attributes.leases.word());
+    text("hash", hasher.function().word());
+    if let Some(bounds) = bounds {
+        text("from", bounds.from());
+        text("to", bounds.to());
+    }
     let mut number = |field: &str, value: u64| {
         reply.bulk(field.as_bytes());
         reply.integer(value as i64);

@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::effect::ControlRequest;
 use crate::gather::{Gather, Join};
 use crate::keyed::{Admission, ScriptRun, admission};
-use crate::refusal::{NO_AUTH, dropped_table, may_distribute, redirect};
+use crate::refusal::{NO_AUTH, dropped_table, may_distribute, port_of, redirect};
 use crate::request::{Request, Token, Work};
 use crate::scripts::{ScriptCall, is_function, sha_text};
 use crate::transaction::{Step, Transaction};
@@ -113,7 +113,7 @@ fn begin(
     let (table, protocol) = (connection.session.table, connection.session.protocol);
     let state = core.table(table).ok_or_else(dropped_table)?;
     let declared = transaction.steps.iter().flat_map(Step::keys);
-    let port = connection.accepted.port;
+    let port = port_of(state, connection.accepted.port);
     let one = one_slot(state, declared.chain(transaction.route.as_deref()));
     if let Some(location) = one {
         let only_reads = transaction.only_reads();

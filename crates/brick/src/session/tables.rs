@@ -15,8 +15,8 @@ use crate::users::Rights;
 use brickyard_command::request::{ReplicaCount, Sizing, TableCommand, TableOptions};
 use brickyard_command::{Args, ErrorReply, Spec, help};
 use brickyard_metadata::{Alteration, Change, LayoutAlteration, NewTable, Recovery, TableEdit};
-use brickyard_routing::NodeId;
-use brickyard_types::PartitionId;
+use brickyard_routing::{Hasher, NodeId};
+use brickyard_types::{HashFunction, PartitionId};
 use std::sync::Arc;
 
 /// Answers TABLE.
@@ -172,9 +172,20 @@ fn new_table(core: &mut Core, name: &str, options: &TableOptions) -> NewTable {
     new.attributes = inherited_attributes(core);
     options.apply_to(&mut new.attributes);
     new.partitions = options.partitions;
+    new.hasher = hasher(options);
     new.layout.copies_max = inherited_copies_max(core);
     new.layout = new.layout.altered(&layout_alteration(core, options));
     new
+}
+
+/// By default the one that every cluster client knows.
+fn hasher(options: &TableOptions) -> Hasher {
+    match options.hash.unwrap_or(HashFunction::Slot) {
+        HashFunction::Slot => Hasher::Slot,
+        HashFunction::Keyed => Hasher::Keyed,
+        HashFunction::Key64 => Hasher::Key64,
+        HashFunction::Ordered => Hasher::Ordered(options.bounds),
+    }
 }
 
 fn create_table(new: NewTable, leases: Option<bool>) -> Change {

@@ -53,6 +53,71 @@ fn layout_is_made_shown_altered_and_there_after_a_restart() {
     );
 }
 
+/// Partitions of less than a slot, keys of several of them in one transaction, and what a cluster client meets at a brick's port.
+#[test]
+fn tables_of_every_hash_function_do_the_same_at_every_port() {
+    for (hash, shown) in [
+        ("slot", "$4 hash $4 slot"),
+        ("keyed", "$4 hash $5 keyed"),
+        ("key64", "$4 hash $5 key64"),
+        ("ordered", "$4 hash $7 ordered"),
+        (
+            "ordered FROM k00 TO k99",
+            "$4 hash $7 ordered $4 from $3 k00 $2 to $3 k99",
+        ),
+    ] {
+        let mut node = Node::new(2, TableAttributes::default());
+        let client = node.connect(0, Port::Node);
+        let made = node.call(client, &format!("TABLE CREATE 7 HASH {hash}"));
+        assert_eq!(made, "+OK", "{hash}");
+        let described = node.call(client, "TABLE DESCRIBE 7");
+        assert!(described.contains(shown), "{shown} in {described}");
+        node.restart();
+        let bricks = [0, 1].map(|brick| node.connect(brick, Port::Brick));
+        for brick in bricks {
+            assert_eq!(node.call(brick, "TABLE USE 7"), "+OK");
+        }
+        let mut moved = 0;
+        for key in 0..100 {
+            let set = format!("SET k{key:02} {key}");
+            let reply = node.call(bricks[0], &set);
+            if reply.starts_with("-MOVED ") {
+                moved += 1;
+                assert_eq!(node.call(bricks[1], &set), "+OK", "{hash}");
+            }
+        }
+        let by_slots = hash == "slot";
+        assert_eq!(moved > 0, by_slots, "{hash}: {moved} were redirected");
+        // Each brick counts its own, as cluster clients add them up.
+        let counts = bricks.map(|brick| node.call(brick, "DBSIZE"));
+        let counts = counts.map(|it| it.trim_start_matches(':').parse::<u32>().unwrap());
+        assert_eq!(counts[0] + counts[1], 100, "{hash}");
+        if !by_slots {
+            assert_eq!(node.call(bricks[1], "MSET k00 a k99 b"), "+OK", "{hash}");
+            let both = node.call(bricks[0], "MGET k00 k99");
+            assert_eq!(both, "*2 $1 a $1 b", "{hash}");
+            let moved = node.call(bricks[0], "RENAME k00 k98");
+            assert_eq!(moved, "+OK", "{hash}");
+            assert_eq!(node.call(bricks[1], "GET k98"), "$1 a", "{hash}");
+        }
+        for brick in bricks {
+            assert_eq!(node.call(brick, "FLUSHDB"), "+OK");
+        }
+        assert_eq!(node.call(bricks[0], "DBSIZE"), ":0");
+    }
+}
+
+#[test]
+fn bounds_that_tell_no_keys_apart_are_refused() {
+    let mut node = Node::new(1, TableAttributes::default());
+    let client = node.connect(0, Port::Node);
+    let refused = node.call(client, "TABLE CREATE t HASH ordered FROM k TO k00");
+    assert!(
+        refused.starts_with("-ERR FROM 'k' and TO 'k00' are too much alike"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn keys_of_a_table_on_a_ring_are_where_it_says() {
     let mut node = Node::new(2, TableAttributes::default());

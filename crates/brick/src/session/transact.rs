@@ -10,7 +10,7 @@ use crate::clients::Clients;
 use crate::connection::{Blocked, Connection, Session};
 use crate::core::Core;
 use crate::gather::{Gather, Join};
-use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, may_distribute, redirect};
+use crate::refusal::{CROSSSLOT, NO_AUTH, dropped_table, may_distribute, port_of, redirect};
 use crate::request::{Request, Token, Work};
 use crate::scripts::{ScriptCall, is_script, with_text};
 use crate::tables::TableState;
@@ -106,7 +106,9 @@ fn check_slots(
     args: Args<'_>,
 ) -> Result<(), ErrorReply> {
     let table = connection.session.table;
-    if connection.accepted.port == Port::Node {
+    let port = connection.accepted.port;
+    let port = core.table(table).map_or(port, |it| port_of(it, port));
+    if port == Port::Node {
         return Ok(());
     }
     let mut locations = keys(spec, args).filter_map(|at| core.locate(table, args.at(at)));
@@ -194,7 +196,7 @@ fn watch(
     }
     let (table, protocol) = (session.table, session.protocol);
     let state = core.table(table).ok_or_else(dropped_table)?;
-    let port = connection.accepted.port;
+    let port = port_of(state, connection.accepted.port);
     let one = one_slot(state, args.from(1));
     let Some(location) = one.or_else(|| first_of(state, port, args.from(1))) else {
         return Err(CROSSSLOT);
@@ -309,7 +311,7 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
             return Ok(Next::Commands(queue.commands));
         }
     };
-    let port = connection.accepted.port;
+    let port = port_of(state, connection.accepted.port);
     let one = one_slot(state, std::iter::once(first).chain(all));
     match one {
         Some(location) => redirect(core, port, state, location).map_or(Ok(()), Err)?,

@@ -14,6 +14,9 @@ fn backup_has_all_that_a_table_is_made_with_but_partitions_and_nodes() {
         "partition_bytes",
         "history",
         "leases",
+        "hash",
+        "from",
+        "to",
     ];
     assert_eq!(all, expected);
 }

@@ -7,7 +7,9 @@ use crate::{
     exit::INCOMPLETE,
     load::{
         format::{Fields, Format},
-        record::{Records, Trouble},
+        lanes::Lanes,
+        record::{Record, Records, Trouble},
+        sorter::Sorter,
         source::Source,
         tally::Tally,
         writer::{Options, Stopped, Writer, left_from},
@@ -15,10 +17,12 @@ use crate::{
     target::{ADDRESS_DEFAULT, TargetArguments, with_port},
 };
 use anyhow::{Context, bail};
+use brickyard_server::config::{ByteSize, ConfigValue as _};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     io::{self, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -33,10 +37,14 @@ Examples:
   brickyard load people.csv --key email --table people
   brickyard load /var/lib/apt/lists/*_Packages.lz4
   curl --silent https://example.org/events.jsonl | brickyard load - --key id
+  brickyard load --sorted --memory 1GiB --temp /var/tmp events.jsonl --key id
 
 A record that is already there is overwritten. Bad lines and refused records are counted and left
 out (exit code 3) unless --strict. Compression (gzip, lz4) is recognised. Each record goes straight to
-the brick that has its key; the load goes on when a node is lost, for as long as --patience says.";
+the brick that has its key; the load goes on when a node is lost, for as long as --patience says.
+
+With --sorted the records are sorted first, by partition and then by key, in bounded memory: so each brick's log has partition after partition. It is
+not needed for a fast load (docs/operations.md has figures), and helps who reads a table in that order afterwards.";
 
 /// What `brickyard load` takes.
 #[derive(Args, Debug)]
@@ -71,6 +79,25 @@ pub(crate) struct Arguments {
     /// How long to try again when the server is busy or gone, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     patience: u64,
+    /// Sort the records first: each brick gets partition after partition
+    #[arg(long, conflicts_with = "from_line")]
+    sorted: bool,
+    /// Memory for sorting, also as 512MB or 2GiB; what does not fit goes into files without names
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = memory, requires = "sorted")]
+    memory: usize,
+    /// Directory of these files; they take as much as keys and values do [default: the system's]
+    #[arg(long, value_name = "DIR", requires = "sorted")]
+    temp: Option<PathBuf>,
+}
+
+/// With less there would be more files than records are worth.
+const MEMORY_MIN: usize = 1_000_000;
+
+/// Reads a number of bytes with a unit.
+fn memory(text: &str) -> Result<usize, String> {
+    let bytes = ByteSize::parse(text).ok().map(ByteSize::to_usize);
+    let bytes = bytes.filter(|it| *it >= MEMORY_MIN);
+    bytes.ok_or_else(|| "use a number of bytes, such as 512MB or 2GiB, from 1MB on".to_owned())
 }
 
 /// A format, or the wish that it be recognised.
@@ -114,7 +141,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         connections: usize::from(arguments.connections),
         patience: Duration::from_secs(arguments.patience),
         is_strict: arguments.strict,
-        can_resume: true,
+        // Lines that were sorted are stored in another order.
+        can_resume: !arguments.sorted,
     };
     if arguments.from_line > 1 && arguments.files.len() > 1 {
         bail!(
@@ -149,12 +177,20 @@ fn load(arguments: &Arguments, options: &Options, file: &Path) -> anyhow::Result
     };
     let records = format.read(source, &fields)?;
     let mut writer = Writer::open(options)?;
-    let mut tally = Tally::default();
+    let mut load = Loading {
+        arguments,
+        progress,
+        tally: Tally::default(),
+    };
     let begin = Instant::now();
-    let read = pour(records, &mut writer, &mut tally, arguments, &progress);
+    let read = match arguments.sorted {
+        true => load.pour_sorted(records, &mut writer, options),
+        false => load.pour(records, &mut writer),
+    };
     // Also after a failed read: what has been read is stored, and the summary says how much.
+    let mut tally = load.tally;
     let written = writer.finish(&mut tally);
-    progress.bar.finish_and_clear();
+    load.progress.bar.finish_and_clear();
     let summary = tally.summary(begin.elapsed());
     write!(io::stdout().lock(), "{name}: {format}\n{summary}")?;
     written?;
@@ -164,43 +200,110 @@ fn load(arguments: &Arguments, options: &Options, file: &Path) -> anyhow::Result
     Ok(tally.is_complete())
 }
 
-/// Moves records from the reader to the writer. If it is interrupted: the line of the first one that was left.
-fn pour(
-    records: Records,
-    writer: &mut Writer,
-    tally: &mut Tally,
-    arguments: &Arguments,
-    progress: &Progress,
-) -> anyhow::Result<Option<u64>> {
-    let from = arguments.from_line;
-    for (count, record) in records.enumerate() {
-        match record {
-            Ok(record) if record.line < from => {}
-            Ok(record) => {
-                if writer.is_interrupted() {
-                    return Ok(Some(record.line));
-                }
-                if let Err(Stopped) = writer.write(record) {
-                    return Ok(None);
-                }
+/// A file that is being loaded.
+struct Loading<'a> {
+    arguments: &'a Arguments,
+    progress: Progress,
+    tally: Tally,
+}
+
+impl Loading<'_> {
+    /// Moves records from the reader to the writer. If it is interrupted: the line of the first one that was left.
+    fn pour(&mut self, records: Records, writer: &mut Writer) -> anyhow::Result<Option<u64>> {
+        let mut count = 0_u64;
+        self.read(records, |record, progress| {
+            if writer.is_interrupted() {
+                return Ok(ControlFlow::Break(Some(record.line)));
             }
-            Err(Trouble::BadLine(bad)) if bad.line < from => {}
-            Err(Trouble::BadLine(bad)) if arguments.strict => {
-                bail!(
-                    "line {}: {}; without --strict it would be left out",
-                    bad.line,
-                    bad.reason
-                )
+            if let Err(Stopped) = writer.write(record) {
+                return Ok(ControlFlow::Break(None));
             }
-            Err(Trouble::BadLine(bad)) => tally.bad_line(bad),
-            Err(Trouble::Unreadable(error)) => return Err(error).context("cannot read on"),
-        }
-        // Looking at the clock for each record would cost more than parsing some of them.
-        if count % 1024 == 0 {
-            progress.show(writer.stored());
-        }
+            // Looking at the clock for each record would cost more than parsing some of them.
+            if count.is_multiple_of(1024) {
+                progress.show(writer.stored());
+            }
+            count += 1;
+            Ok(ControlFlow::Continue(()))
+        })
     }
-    Ok(None)
+
+    /// The same, by way of a sorter: first all records are read, then all are written.
+    fn pour_sorted(
+        &mut self,
+        records: Records,
+        writer: &mut Writer,
+        options: &Options,
+    ) -> anyhow::Result<Option<u64>> {
+        let dir = self.arguments.temp.clone();
+        let dir = dir.unwrap_or_else(std::env::temp_dir);
+        let named = || {
+            format!(
+                "sorting in {}; --temp names another directory",
+                dir.display()
+            )
+        };
+        let lanes = Lanes::ask(&options.target)?;
+        let mut sorter = Sorter::new(lanes, self.arguments.memory, &dir);
+        let mut count = 0_u64;
+        self.read(records, |record, progress| {
+            sorter.push(record).with_context(named)?;
+            if count.is_multiple_of(1024) {
+                progress.show_sorted(count);
+            }
+            count += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let (bytes, runs) = (sorter.bytes(), sorter.runs_written());
+        self.progress.begin_storing(bytes);
+        let mut done = 0;
+        for (at, record) in sorter.finish().with_context(named)?.enumerate() {
+            let record = record.with_context(named)?;
+            done += (record.key.len() + record.value.len()) as u64;
+            if let Err(Stopped) = writer.write(record) {
+                break;
+            }
+            if at.is_multiple_of(1024) {
+                self.progress.position.store(done, Ordering::Relaxed);
+                self.progress.show(writer.stored());
+            }
+        }
+        let how = match runs {
+            0 => "in memory".to_owned(),
+            runs => format!("by {runs} runs in {}", dir.display()),
+        };
+        self.progress.note(&format!("sorted {how}"));
+        Ok(None)
+    }
+
+    /// Gives all records to somebody, who says whether to go on; what that one ended with.
+    fn read(
+        &mut self,
+        records: Records,
+        mut take: impl FnMut(Record, &Progress) -> anyhow::Result<ControlFlow<Option<u64>>>,
+    ) -> anyhow::Result<Option<u64>> {
+        let from = self.arguments.from_line;
+        for record in records {
+            match record {
+                Ok(record) if record.line < from => {}
+                Ok(record) => {
+                    if let ControlFlow::Break(left) = take(record, &self.progress)? {
+                        return Ok(left);
+                    }
+                }
+                Err(Trouble::BadLine(bad)) if bad.line < from => {}
+                Err(Trouble::BadLine(bad)) if self.arguments.strict => {
+                    bail!(
+                        "line {}: {}; without --strict it would be left out",
+                        bad.line,
+                        bad.reason
+                    )
+                }
+                Err(Trouble::BadLine(bad)) => self.tally.bad_line(bad),
+                Err(Trouble::Unreadable(error)) => return Err(error).context("cannot read on"),
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// The bar on standard error; invisible unless that is a terminal.
@@ -230,14 +333,39 @@ impl Progress {
         }
     }
 
+    /// From here on it is about what was sorted, and so many bytes of it.
+    fn begin_storing(&mut self, bytes: u64) {
+        self.bar.reset();
+        self.bar.set_length(bytes);
+        let template = "{bar:30} {percent:>3} %  {msg}  {bytes} of {total_bytes}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+        self.position.store(0, Ordering::Relaxed);
+        self.begin = Instant::now();
+    }
+
+    /// A line that stays.
+    fn note(&self, text: &str) {
+        self.bar.println(text);
+    }
+
+    fn show_sorted(&self, count: u64) {
+        self.tell(count, "sorted");
+    }
+
     fn show(&self, stored: u64) {
+        self.tell(stored, "records");
+    }
+
+    fn tell(&self, count: u64, what: &str) {
         if self.bar.is_hidden() {
             return;
         }
-        let rate = stored as f64 / self.begin.elapsed().as_secs_f64().max(1e-6);
+        let rate = count as f64 / self.begin.elapsed().as_secs_f64().max(1e-6);
         self.bar.set_message(format!(
-            "{} records, {}/s",
-            brickyard_bench::grouped(stored),
+            "{} {what}, {}/s",
+            brickyard_bench::grouped(count),
             brickyard_bench::grouped(rate as u64)
         ));
         self.bar.set_position(self.position.load(Ordering::Relaxed));

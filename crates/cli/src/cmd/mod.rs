@@ -1,5 +1,6 @@
 //! The subcommands, one file each: `Arguments` is what it takes, `run` is what it does.
 
+pub(crate) mod advise;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod cert;

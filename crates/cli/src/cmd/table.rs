@@ -178,6 +178,16 @@ struct Attributes {
     /// Whether clients may keep what they read under leases: on or off
     #[arg(long, value_name = "on|off")]
     leases: Option<String>,
+    /// What decides where a key of a new table goes: slot (as cluster clients know it), keyed (nobody can aim at a partition), key64
+    /// (keys of eight bytes as they are) or ordered (partitions are runs of keys)
+    #[arg(long, value_name = "slot|keyed|key64|ordered")]
+    hash: Option<String>,
+    /// Lowest key that a new table with --hash ordered will have
+    #[arg(long, value_name = "KEY", requires = "to")]
+    from: Option<String>,
+    /// Highest key that it will have
+    #[arg(long, value_name = "KEY", requires = "from")]
+    to: Option<String>,
     /// Bytes of its committed changes that each partition keeps for who follows it, also as 1mb; 0: none
     #[arg(long, value_name = "BYTES")]
     history: Option<String>,
@@ -199,6 +209,9 @@ impl Attributes {
             ("REPLICAS", self.replicas.clone()),
             ("MIN_IN_SYNC", in_sync),
             ("LEASES", self.leases.clone()),
+            ("HASH", self.hash.clone()),
+            ("FROM", self.from.clone()),
+            ("TO", self.to.clone()),
         ];
         words
             .into_iter()

@@ -81,6 +81,9 @@ pub(crate) struct Table {
     #[serde(default)]
     pub(crate) has_one_copy: bool,
     pub(crate) min_in_sync: u32,
+    /// An earlier program has the slot alone, and does not say so.
+    #[serde(default = "slot")]
+    pub(crate) hash: String,
     pub(crate) partitions: u64,
     pub(crate) partition_states: States,
     pub(crate) placement_rule: String,
@@ -90,6 +93,10 @@ pub(crate) struct Table {
     pub(crate) placement: Vec<Share>,
     pub(crate) keys: u64,
     pub(crate) memory_bytes: u64,
+}
+
+fn slot() -> String {
+    "slot".to_owned()
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

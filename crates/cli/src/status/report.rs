@@ -117,6 +117,8 @@ pub(crate) struct TableReport {
     /// It asks for one copy, and there are nodes for more.
     pub(crate) has_one_copy: bool,
     pub(crate) min_in_sync: u32,
+    /// What decides where its keys are.
+    pub(crate) hash: String,
     /// By which rule its partitions are placed, on which nodes (none: all), and how large one may be (none: as each node is
     /// set).
     pub(crate) placement: String,
@@ -342,6 +344,7 @@ fn table_report(table: &Table, snapshot: &ClusterSnapshot, down: &BTreeSet<u32>)
         replicas: table.replicas,
         has_one_copy: table.has_one_copy,
         min_in_sync: table.min_in_sync,
+        hash: table.hash.clone(),
         placement: table.placement_rule.clone(),
         nodes: table.nodes.clone(),
         partition_bytes: table.partition_bytes,

@@ -19,7 +19,7 @@ fn node_status(node: u32, changes: &serde_json::Value) -> NodeStatus {
             "log_pending_bytes": 0,
         }],
         "tables": [{
-            "name": "default", "medium": "ram", "durability": "log", "replicas": 2, "min_in_sync": 1,
+            "name": "default", "medium": "ram", "durability": "log", "replicas": 2, "min_in_sync": 1, "hash": "keyed",
             "placement_rule": "ring:20", "nodes": [0, 1, 2], "partition_bytes": null,
             "partitions": 6,
             "partition_states": {

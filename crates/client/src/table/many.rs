@@ -3,6 +3,7 @@
 //! Invariants:
 //! - Keys of one slot (one `{tag}`) go in one request where the command has a result for each of them, and are
 //!   then read or written at one instant. Other keys are independent, and so are their results.
+//! - In a table with another hash function keys of one slot may be apart. Then they are written one by one.
 //! - Results are in the order of the keys.
 
 use super::Table;
@@ -87,12 +88,25 @@ impl Table {
         });
         let requests: Vec<_> = requests.collect();
         let count = pairs.len();
+        let several = groups.iter().filter(|places| places.len() > 1);
+        let owned: BTreeMap<usize, Pair> = several
+            .flatten()
+            .filter_map(|place| {
+                let (key, value) = pairs.get(*place)?;
+                Some((*place, (key.as_ref().to_vec(), value.as_ref().to_vec())))
+            })
+            .collect();
+        let table = self.clone();
         Pending::joined(async move {
             let mut results = vec![Err(unanswered()); count];
             for (places, reply) in groups.iter().zip(join(requests).await) {
-                for place in places {
+                let replies = match is_apart(&reply) {
+                    true => table.each_alone(places, &owned).await,
+                    false => vec![reply; places.len()],
+                };
+                for (place, reply) in places.iter().zip(replies) {
                     if let Some(slot) = results.get_mut(*place) {
-                        slot.clone_from(&reply);
+                        *slot = reply;
                     }
                 }
             }
@@ -139,6 +153,33 @@ impl Table {
         let calls: Vec<Pending<bool>> = keys.into_iter().map(call).collect();
         Pending::joined(async move { Ok(join(calls).await) })
     }
+}
+
+impl Table {
+    /// Stores values of one slot that are not together in this table, in their order.
+    async fn each_alone(
+        &self,
+        places: &[usize],
+        owned: &BTreeMap<usize, Pair>,
+    ) -> Vec<Result<(), Error>> {
+        let mut results = Vec::with_capacity(places.len());
+        for place in places {
+            // Of a key that is named twice the last value stays.
+            results.push(match owned.get(place) {
+                Some((key, value)) => self.set(key, value).await,
+                None => Err(unanswered()),
+            });
+        }
+        results
+    }
+}
+
+/// A key and its value.
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// Whether keys that were written together are in several partitions; then none was written.
+fn is_apart(reply: &Result<(), Error>) -> bool {
+    matches!(reply, Err(error) if error.prefix() == Some("CROSSSLOT"))
 }
 
 /// The keys' places by slot, [`KEYS_MAX`] at most together, each list in the order of the keys.

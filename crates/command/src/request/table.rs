@@ -5,7 +5,8 @@ use crate::args::Args;
 use crate::error::ErrorReply;
 use crate::table::CommandId;
 use brickyard_types::{
-    Durability, Eviction, Leases, Medium, ParseAttributeError, Placement, TableAttributes,
+    Durability, Eviction, HashFunction, KeyBounds, Leases, Medium, ParseAttributeError, Placement,
+    TableAttributes,
 };
 use std::collections::BTreeSet;
 use std::fmt;
@@ -120,6 +121,10 @@ pub struct TableOptions {
     pub partition_bytes: Option<Option<u64>>,
     /// `LEASES on|off`
     pub leases: Option<bool>,
+    /// `HASH slot|keyed|key64|ordered`; only when a table is made.
+    pub hash: Option<HashFunction>,
+    /// `FROM key TO key`, of `HASH ordered`; only when a table is made.
+    pub bounds: Option<KeyBounds>,
     /// `HISTORY bytes`: how much of its committed changes each partition keeps; 0: none.
     pub history: Option<u64>,
 }
@@ -160,6 +165,11 @@ impl<'a> TableCommand<'a> {
                     return Err(ErrorReply::constant(
                         "ERR PARTITIONS is a number only when a table is made; use auto (as many as the bricks need) or fixed (no \
                          more than there are)",
+                    ));
+                }
+                if options.hash.is_some() || options.bounds.is_some() {
+                    return Err(ErrorReply::constant(
+                        "ERR HASH, FROM and TO are fixed when a table is made, since they say where its keys are; make another table and copy the keys",
                     ));
                 }
                 if options.sizing.is_some() && args.len() > 5 {
@@ -371,6 +381,7 @@ fn confirmed_name(args: Args<'_>) -> Result<&str, ErrorReply> {
 impl TableOptions {
     fn parse(args: Args<'_>) -> Result<Self, ErrorReply> {
         let mut parsed = Self::default();
+        let (mut from, mut to) = (None, None);
         for option in options(args) {
             let (shown, value) = option?;
             let is = |word: &str| shown.eq_ignore_ascii_case(word);
@@ -409,14 +420,40 @@ impl TableOptions {
                 parsed.leases = Some(Leases::is_on(&value).map_err(refused)?);
             } else if is("history") {
                 parsed.history = Some(history(&value)?);
+            } else if is("hash") {
+                parsed.hash = Some(value.parse().map_err(refused)?);
+            } else if is("from") {
+                from = Some(value);
+            } else if is("to") {
+                to = Some(value);
             } else {
                 return Err(ErrorReply::new(format!(
                     "ERR unknown option '{shown}'; use MEDIUM, DURABILITY, REPLICAS, MIN_IN_SYNC, \
-                     PARTITIONS, MAXMEMORY, EVICT, PLACEMENT, NODES, PARTITION_BYTES, HISTORY or LEASES"
+                     PARTITIONS, MAXMEMORY, EVICT, PLACEMENT, NODES, PARTITION_BYTES, HISTORY, LEASES, HASH, FROM or TO"
                 )));
             }
         }
+        parsed.bounds = parsed.bounds_of(from.as_deref(), to.as_deref())?;
         Ok(parsed)
+    }
+
+    /// `FROM` and `TO`, which are for `HASH ordered`.
+    fn bounds_of(
+        &self,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> Result<Option<KeyBounds>, ErrorReply> {
+        match (from, to) {
+            (None, None) => Ok(None),
+            (Some(from), Some(to)) if self.hash == Some(HashFunction::Ordered) => {
+                let bounds = KeyBounds::new(from, to);
+                let bounds = bounds.map_err(|error| ErrorReply::new(format!("ERR {error}")))?;
+                Ok(Some(bounds))
+            }
+            _ => Err(ErrorReply::constant(
+                "ERR FROM and TO are the lowest and the highest key of a table that is made with HASH ordered; say all three",
+            )),
+        }
     }
 
     /// Puts the attributes that the request names in the place of `attributes`' own.

@@ -67,6 +67,50 @@ fn layout_is_read_and_given_back() {
 }
 
 #[test]
+fn hash_function_is_read_with_its_bounds_and_fixed() {
+    let read = |line: &str| {
+        let request: OwnedArgs = line.split(' ').collect();
+        match parsed(&request) {
+            Ok(TableCommand::Create("t", options)) => Ok((options.hash, options.bounds)),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        }
+    };
+    assert_eq!(read("TABLE CREATE t"), Ok((None, None)));
+    for function in ["slot", "keyed", "key64", "ordered"] {
+        let (hash, bounds) = read(&format!("TABLE CREATE t HASH {function}")).unwrap();
+        assert_eq!(hash.unwrap().word(), function);
+        assert_eq!(bounds, None);
+    }
+    let (hash, bounds) = read("TABLE CREATE t FROM user:0 hash ORDERED to user:9").unwrap();
+    assert_eq!(hash, Some(HashFunction::Ordered));
+    assert_eq!(bounds, KeyBounds::new("user:0", "user:9").ok());
+    for (line, text) in [
+        (
+            "TABLE CREATE t HASH md5",
+            "ERR HASH is 'md5'; use one of slot, keyed, key64, ordered",
+        ),
+        ("TABLE CREATE t HASH ordered FROM a", "ERR FROM and TO are"),
+        (
+            "TABLE CREATE t HASH keyed FROM a TO b",
+            "ERR FROM and TO are",
+        ),
+        ("TABLE CREATE t FROM a TO b", "ERR FROM and TO are"),
+        (
+            "TABLE CREATE t HASH ordered FROM b TO a",
+            "ERR FROM is 'b' and TO is 'a'; FROM is the lowest",
+        ),
+        (
+            "TABLE ALTER t HASH keyed",
+            "ERR HASH, FROM and TO are fixed",
+        ),
+    ] {
+        let refusal = read(line).unwrap_err();
+        assert!(refusal.starts_with(text), "{line}: {refusal}");
+    }
+}
+
+#[test]
 fn alter_leaves_what_it_does_not_name() {
     let request: OwnedArgs = "table alter t maxmemory 0".split(' ').collect();
     let Ok(TableCommand::Alter("t", options)) = parsed(&request) else {

@@ -48,6 +48,20 @@ const LEASES: Argument = Argument::one_of(
 .token("LEASES")
 .optional();
 const HISTORY: Argument = Argument::string("bytes").token("HISTORY").optional();
+// What TABLE CREATE alone takes.
+const HASH: Argument = Argument::one_of(
+    "hash",
+    &[
+        Argument::word("slot", "SLOT"),
+        Argument::word("keyed", "KEYED"),
+        Argument::word("key64", "KEY64"),
+        Argument::word("ordered", "ORDERED"),
+    ],
+)
+.token("HASH")
+.optional();
+const FROM: Argument = Argument::string("lowest").token("FROM").optional();
+const TO: Argument = Argument::string("highest").token("TO").optional();
 // What TABLE HOTKEYS and BIGKEYS both take.
 const KEYS_COUNT: Argument = Argument::integer("count").token("COUNT").optional();
 
@@ -108,6 +122,9 @@ pub(super) const COMMANDS: &[Spec] = &[
             PARTITION_BYTES,
             HISTORY,
             LEASES,
+            HASH,
+            FROM,
+            TO,
         ]),
         command(CommandId::TableDescribe, "table|describe", 3, flag::LOADING | flag::STALE)
         .docs("Returns a table's attributes and size.", "0.1.0", "O(P) for P partitions")

@@ -29,7 +29,7 @@ use crate::config::ControlConfig;
 use crate::message::LoadReport;
 use brickyard_metadata::{
     BrickLoad, Catalog, Cause, Change, Decisions, Divide, EXTRA_COPIES_MAX, EXTRAS_MAX, Extra,
-    PartitionLoad, Proposal, SPLIT_DEPTH_MAX, TableEntry,
+    PartitionLoad, Proposal, TableEntry,
 };
 use brickyard_routing::{Group, Replica};
 use brickyard_types::{Instant, PartitionId};
@@ -91,6 +91,10 @@ struct Spare {
 
 /// How something is given back.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, taken apart at once; a change has room for a table with bounds"
+)]
 pub(super) enum GiveBack {
     Change(Change),
     /// These have to come together first.
@@ -306,7 +310,8 @@ impl HotPartitions {
     /// Splits the partition that takes most of what its brick is busy, if its load is of many slots.
     fn split_hot(&self, now: Instant, replica: Replica, hot: &[Hot<'_>]) -> Option<Change> {
         let hot = self.dominant(now, replica, hot)?;
-        let is_useful = !hot.load.is_narrow && hot.depth < SPLIT_DEPTH_MAX;
+        let depth_max = hot.table.map.hasher().hasher().split_depth_max();
+        let is_useful = !hot.load.is_narrow && hot.depth < depth_max;
         is_useful.then(|| {
             Change::Divide(Divide {
                 cause: Cause::Load,

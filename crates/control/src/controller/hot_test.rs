@@ -1,9 +1,9 @@
-use super::{Hot, SPLIT_DEPTH_MAX};
+use super::Hot;
 use crate::ControlConfig;
 use crate::controller::testing::{World, first, ms};
 use crate::message::{LoadReport, SplitAsk};
 use brickyard_metadata::{BrickLoad, Cause, Change, Divide, Extra, PartitionLoad, SplitReady};
-use brickyard_routing::Replica;
+use brickyard_routing::{Hasher, Replica};
 use brickyard_types::PartitionId;
 use std::time::Duration;
 
@@ -403,8 +403,8 @@ fn partition_is_split_for_its_load_up_to_the_depth_that_a_map_may_have() {
         let split = world.controller.hot.split_hot(now, first(0), &[hot]);
         split.is_some()
     };
-    assert!(is_split(SPLIT_DEPTH_MAX - 1));
-    assert!(!is_split(SPLIT_DEPTH_MAX));
+    assert!(is_split(Hasher::Slot.split_depth_max() - 1));
+    assert!(!is_split(Hasher::Slot.split_depth_max()));
 }
 
 #[test]

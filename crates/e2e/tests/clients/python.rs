@@ -65,6 +65,34 @@ fn redis_py_reads_from_its_cache_what_was_written_last() {
     assert!(finished.status.success(), "{}", finished.text());
 }
 
+/// It sends every key to the brick that its slot belongs to, which is mostly the wrong one. It is not redirected: that would tell it of a
+/// whole slot what is so of one key.
+#[test]
+fn redis_py_cluster_is_redirected_nowhere_in_tables_that_are_not_placed_by_slots() {
+    let cluster = Cluster::start(&[0, 1, 2], 2, &[]);
+    for (name, function) in [
+        ("keyed", "keyed"),
+        ("key64", "key64"),
+        ("runs", "ordered"),
+        ("users", "ordered FROM user:000000 TO user:999999"),
+    ] {
+        let Some(mut program) = stock::python() else {
+            return;
+        };
+        let made = format!("TABLE CREATE {name} REPLICAS 2 HASH {function}");
+        cluster.client(0).must(&made.split(' ').collect::<Vec<_>>());
+        cluster.wait_until_whole(name, 2);
+        let ports = [0, 1, 2].map(|at| cluster.brick_port(at).to_string());
+        program
+            .arg(Language::Python.sources().join("hash_functions.py"))
+            .arg(format!("default+{name}"))
+            .args(ports);
+        let finished = run(&mut program, b"", 2 * PATIENCE).unwrap();
+        assert!(finished.status.success(), "{}", finished.text());
+        assert_eq!(finished.stdout, "redirected 0 times\n");
+    }
+}
+
 #[test]
 fn redis_py_is_told_of_a_limit_and_what_it_was_refused_was_not_executed() {
     let Some(mut workload) = stock::python() else {

@@ -15,6 +15,7 @@ mod full_disk;
 mod functions;
 mod gateway;
 mod grow;
+mod hash_functions;
 mod hashes;
 mod heal;
 mod hot;

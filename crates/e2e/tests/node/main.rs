@@ -4,6 +4,7 @@
 //! for by the environment: `BRICKYARD_E2E_SEQUENCES`, `BRICKYARD_E2E_CRASHES`, `BRICKYARD_E2E_GARBAGE`,
 //! `BRICKYARD_E2E_SEED`.
 
+mod advice;
 mod attackers;
 mod bad_input;
 mod bricks;

@@ -169,3 +169,49 @@ fn bench_measures_without_errors() {
         );
     }
 }
+
+/// Fields with text that is their own key, twenty a key, in an order of their own; the last one stays.
+#[test]
+fn a_file_is_loaded_in_order_within_little_memory() {
+    const KEYS: usize = 4_000;
+    let server = Setup::brickyard(2).start();
+    let address = address(&server);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let file = dir.path().join("records.jsonl");
+    let padding = "x".repeat(300);
+    let line = |at: usize| {
+        let number = at * 7_919 % KEYS;
+        format!("{{\"id\":\"k{number}\",\"at\":{at},\"p\":\"{padding}\"}}\n")
+    };
+    let text: String = (0..3 * KEYS).map(line).collect();
+    fs::write(&file, &text).expect("the file can be written");
+    let (path, temp) = (file.to_str().expect("a plain path"), dir.path());
+    let temp = temp.to_str().expect("a plain path");
+    let mut client = server.connect();
+    for (table, hash) in [("slots", "slot"), ("runs", "ordered")] {
+        client.must(&["TABLE", "CREATE", table, "HASH", hash]);
+        let loaded = brickyard(&[
+            "load", path, "--sorted", "--memory", "1MB", "--temp", temp, "--table", table, "--to",
+            &address, "--key", "id",
+        ]);
+        assert!(loaded.status.success(), "{}", loaded.text());
+        let stored = format!("stored {} records", "12,000");
+        assert!(loaded.stdout.contains(&stored), "{}", loaded.stdout);
+        let left = fs::read_dir(temp).expect("the directory is there").count();
+        assert_eq!(left, 1, "the file that was loaded, and none for sorting");
+        client.must(&["TABLE", "USE", table]);
+        assert_eq!(client.line("DBSIZE").as_integer(), i64::try_from(KEYS).ok());
+        for at in (2 * KEYS..3 * KEYS).step_by(97) {
+            let key = format!("k{}", at * 7_919 % KEYS);
+            let value = client.call(&["GET", &key]).text();
+            assert_eq!(value + "\n", line(at), "{key} has the last line of its own");
+        }
+    }
+    client.must(&["TABLE", "CREATE", "secret", "HASH", "keyed"]);
+    let refused = brickyard(&[
+        "load", path, "--sorted", "--table", "secret", "--to", &address, "--key", "id",
+    ]);
+    assert!(!refused.status.success());
+    let text = refused.text();
+    assert!(text.contains("the table's HASH is keyed"), "{text}");
+}

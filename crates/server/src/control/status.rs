@@ -189,6 +189,7 @@ fn table_json(shared: &Shared, catalog: &Catalog, table: &TableEntry) -> Value {
         "replicas": table.attributes.replicas,
         "has_one_copy": catalog.has_one_copy(table),
         "min_in_sync": table.attributes.min_in_sync,
+        "hash": table.map.hasher().hasher().function().word(),
         "placement_rule": table.layout.placement.to_string(),
         "nodes": table.layout.nodes.iter().map(|node| node.0).collect::<Vec<_>>(),
         "partition_bytes": table.layout.partition_bytes,

@@ -33,10 +33,10 @@ export async function tables(cluster) {
     rows.push([
       el("a", { href: `#keys/${encodeURIComponent(name)}` }, name),
       el("span", { class: `pill ${missing || it.state !== "online" ? "warn" : moving ? "busy" : "good"}` }, how),
-      number(it.keys), bytes(it.memory), number(it.partitions), `${it.replicas}${it.copies === "auto" ? " (auto)" : ""}`, it.durability, it.medium, it.maxmemory ? bytes(it.maxmemory) : "–", it.placement,
+      number(it.keys), bytes(it.memory), number(it.partitions), `${it.replicas}${it.copies === "auto" ? " (auto)" : ""}`, it.durability, it.medium, it.maxmemory ? bytes(it.maxmemory) : "–", it.from ? `${it.hash}, ${it.from} to ${it.to}` : it.hash, it.placement,
     ]);
   }
-  show(place, grid(["Table", "State", ["Keys", "right"], ["Memory", "right"], ["Partitions", "right"], ["Replicas", "right"], "Durability", "Medium", ["Bound", "right"], "Placement"], rows, "There are no tables that this user may see."),
+  show(place, grid(["Table", "State", ["Keys", "right"], ["Memory", "right"], ["Partitions", "right"], ["Replicas", "right"], "Durability", "Medium", ["Bound", "right"], "Hash", "Placement"], rows, "There are no tables that this user may see."),
     names.length > DESCRIBED_MAX && el("p", { class: "note" }, `The first ${DESCRIBED_MAX} of ${names.length}.`));
 }
 
