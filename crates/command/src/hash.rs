@@ -24,16 +24,17 @@ mod place;
 mod random;
 mod read;
 mod scan;
+mod stored;
 mod write;
 
 pub(crate) use expire::{hexpire, hgetex, hpersist, httl};
 pub(crate) use fields::encoding;
-pub use fields::{first_expiry, has_due, key_expiry};
 pub use head::Head;
 pub use parts::{Whole, drop_due, prune};
 pub(crate) use random::hrandfield;
 pub(crate) use read::{hexists, hget, hgetall, hkeys, hlen, hmget, hstrlen, hvals};
 pub(crate) use scan::hscan;
+pub use stored::{first_expiry, has_due, key_expiry};
 pub(crate) use write::{hdel, hgetdel, hincrby, hincrbyfloat, hmset, hset, hsetex, hsetnx};
 
 use crate::args::Args;

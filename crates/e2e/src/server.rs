@@ -131,7 +131,10 @@ impl Setup {
                 command
             }
             ServerKind::Redis | ServerKind::RedisCluster => {
-                let program = self.program.as_deref().unwrap_or(Path::new("redis-server"));
+                let program = self
+                    .program
+                    .as_deref()
+                    .unwrap_or_else(|| Path::new("redis-server"));
                 let mut command = Command::new(program);
                 command.args(["--bind", "127.0.0.1", "--save", "", "--daemonize", "no"]);
                 command

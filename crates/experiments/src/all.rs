@@ -1,4 +1,4 @@
-//! The experiments, one file each; `media` and `overload` are what some of them share.
+//! The experiments, one file each, and their list; `media` and `overload` are what some of them share.
 
 mod e01_linear_scaling;
 mod e02_read_overload;
@@ -26,9 +26,10 @@ mod media;
 mod overload;
 
 use crate::experiment::Experiment;
+use anyhow::bail;
 
 /// All of them, by number.
-pub(crate) static ALL: &[&Experiment] = &[
+static ALL: &[&Experiment] = &[
     &e01_linear_scaling::EXPERIMENT,
     &e02_read_overload::EXPERIMENT,
     &e03_write_overload::EXPERIMENT,
@@ -52,3 +53,39 @@ pub(crate) static ALL: &[&Experiment] = &[
     &e21_append::EXPERIMENT,
     &e22_storage_ranking::EXPERIMENT,
 ];
+
+/// All of them, by number.
+#[must_use]
+pub fn list() -> &'static [&'static Experiment] {
+    ALL
+}
+
+/// Those that are named, as `E6` or `6`; all, if none is.
+///
+/// # Errors
+/// If there is none of such a name.
+pub fn by_words(words: &[String]) -> anyhow::Result<Vec<&'static Experiment>> {
+    let mut found = Vec::new();
+    for word in words {
+        let number = word.trim_start_matches(['E', 'e']).parse::<u8>();
+        let it = list()
+            .iter()
+            .find(|it| number.as_ref().is_ok_and(|number| it.number == *number));
+        match it {
+            Some(it) => found.push(*it),
+            None => {
+                bail!("there is no experiment '{word}'; `brickyard experiments list` names them")
+            }
+        }
+    }
+    if words.is_empty() {
+        found.extend(list());
+    }
+    found.sort_by_key(|it| it.number);
+    found.dedup_by_key(|it| it.number);
+    Ok(found)
+}
+
+#[cfg(test)]
+#[path = "all_test.rs"]
+mod all_test;

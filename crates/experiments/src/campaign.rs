@@ -6,8 +6,9 @@
 //! - The record is written last: an experiment with a record is done. One that was interrupted or failed leaves what there was before.
 //! - What is there is not measured again, unless it is asked for, or was a quick run and this is none.
 
+use crate::all::list;
 use crate::data::Data;
-use crate::experiment::{Experiment, list};
+use crate::experiment::Experiment;
 use crate::page::{Part, State, render, verdict};
 use crate::peers::infinispan;
 use crate::plot::{self, plot};

@@ -1,5 +1,6 @@
 use super::{Files, Finished, Settings, run};
-use crate::experiment::{Experiment, by_words};
+use crate::all::by_words;
+use crate::experiment::Experiment;
 use crate::record::Record;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,14 +1,12 @@
-//! What an experiment is, and the list of all.
+//! What an experiment is.
 //!
 //! In:  nothing. Out: [`Experiment`]s: what was asked, what the original did and found, how it is measured here and judged.
 //!
-//! Not here: the experiments themselves (`all`).
+//! Not here: the experiments themselves, and their list (`all`).
 
-use crate::all;
 use crate::data::Data;
 use crate::judgement::Judgement;
 use crate::run::Run;
-use anyhow::bail;
 
 /// One of the papers' experiments.
 #[derive(Debug)]
@@ -123,39 +121,3 @@ impl Experiment {
         format!("e{:02}", self.number)
     }
 }
-
-/// All of them, by number.
-#[must_use]
-pub fn list() -> &'static [&'static Experiment] {
-    all::ALL
-}
-
-/// Those that are named, as `E6` or `6`; all, if none is.
-///
-/// # Errors
-/// If there is none of such a name.
-pub fn by_words(words: &[String]) -> anyhow::Result<Vec<&'static Experiment>> {
-    let mut found = Vec::new();
-    for word in words {
-        let number = word.trim_start_matches(['E', 'e']).parse::<u8>();
-        let it = list()
-            .iter()
-            .find(|it| number.as_ref().is_ok_and(|number| it.number == *number));
-        match it {
-            Some(it) => found.push(*it),
-            None => {
-                bail!("there is no experiment '{word}'; `brickyard experiments list` names them")
-            }
-        }
-    }
-    if words.is_empty() {
-        found.extend(list());
-    }
-    found.sort_by_key(|it| it.number);
-    found.dedup_by_key(|it| it.number);
-    Ok(found)
-}
-
-#[cfg(test)]
-#[path = "experiment_test.rs"]
-mod experiment_test;

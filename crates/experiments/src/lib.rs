@@ -3,7 +3,7 @@
 //! In:  a program that serves ([`Settings::program`]), and what there is of peers. Out: a directory with a CSV, a JSON and an SVG an experiment, and one page of
 //! HTML that needs nothing else.
 //!
-//! Reading order: `experiment` (what one is, and the list), `run` (what it has while it measures), `data` (what it leaves), `judgement` (what is read from
+//! Reading order: `experiment` (what one is), `all` (the list), `run` (what it has while it measures), `data` (what it leaves), `judgement` (what is read from
 //! that: figures, tables, checked rules), `campaign` (all of them, one after the other, resumable), `plot` and `page`; then any file of `all/`.
 //!
 //! Invariants:
@@ -32,5 +32,6 @@ mod run;
 mod spread;
 mod table;
 
+pub use all::{by_words, list};
 pub use campaign::{Finished, Settings, page, run};
-pub use experiment::{Experiment, by_words, list};
+pub use experiment::Experiment;

@@ -1,5 +1,5 @@
 use super::{Part, State, render};
-use crate::experiment::list;
+use crate::all::list;
 use crate::figure::{Axis, Figure, Look, exact};
 use crate::judgement::Judgement;
 use crate::plot::plot;

@@ -73,6 +73,11 @@ impl Order {
         // Of one character there is no number: `a` and `aa` differ in how many there are.
         order.base = order.base.max(2);
         order.digits = NUMBER_MAX.ilog(order.base);
+        assert!(
+            order.digits > 0,
+            "no number fits of {} characters",
+            order.base
+        );
         order.first = order.number(from);
         order.last = order.number(to);
         let span = u128::from(order.last.saturating_sub(order.first)) + 1;

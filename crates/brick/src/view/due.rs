@@ -17,44 +17,46 @@ use brickyard_types::part::PartName;
 use brickyard_types::record::Kind;
 use std::collections::BTreeMap;
 
-impl View<'_> {
-    /// Stages the removal of what is over in these parts. False: it is not known yet what they hold.
-    pub(super) fn drop_due_of(&mut self, names: &[Vec<u8>]) -> bool {
-        let mut by_key: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
-        for part in names.iter().filter_map(|name| PartName::decode(name)) {
-            by_key.entry(part.key).or_default().push(part.number);
-        }
-        let mut is_known = true;
-        for (key, numbers) in by_key {
-            let removed = self.removing(|removing| drop_due(removing, key, numbers.into_iter()));
-            // What is refused (there is no room for the record) stays hidden, and goes in another round.
-            is_known &= removed != Err(Failure::Suspend);
-        }
-        is_known
+/// Stages the removal of what is over in these parts. False: it is not known yet what they hold.
+pub(super) fn drop_due_of(view: &mut View<'_>, names: &[Vec<u8>]) -> bool {
+    let mut by_key: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
+    for part in names.iter().filter_map(|name| PartName::decode(name)) {
+        by_key.entry(part.key).or_default().push(part.number);
     }
+    let mut is_known = true;
+    for (key, numbers) in by_key {
+        let removed = removing(view, |it| drop_due(it, key, numbers.into_iter()));
+        // What is refused (there is no room for the record) stays hidden, and goes in another round.
+        is_known &= removed != Err(Failure::Suspend);
+    }
+    is_known
+}
 
-    /// Stages the removal of what is over in some parts of the hash at `key`; whether there is more to do.
-    pub(crate) fn prune(&mut self, key: &[u8], parts_max: u32) -> Result<bool, Failure> {
-        self.removing(|removing| prune(removing, key, parts_max))
-    }
+/// Stages the removal of what is over in some parts of the hash at `key`; whether there is more to do.
+pub(crate) fn prune_hash(view: &mut View<'_>, key: &[u8], parts_max: u32) -> Result<bool, Failure> {
+    removing(view, |it| prune(it, key, parts_max))
+}
 
-    /// Has `f` stage something, or nothing if it fails.
-    fn removing<R>(
-        &mut self,
-        f: impl FnOnce(&mut Removing<'_, '_>) -> Result<R, Failure>,
-    ) -> Result<R, Failure> {
-        self.context.writes_many = true;
-        // It answers nobody.
-        self.context.values_max = UNBOUNDED;
-        self.reads.bounded_from = None;
-        let staged = self.core.workshop.staging.len();
-        let done = f(&mut Removing(self));
-        if done.is_err() {
-            self.core.workshop.staging.truncate(staged);
-            self.core.workshop.notices.take_back(staged);
-        }
-        done
+/// Has `f` stage something, or nothing if it fails.
+fn removing<R>(
+    view: &mut View<'_>,
+    f: impl FnOnce(&mut Removing<'_, '_>) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    assert!(
+        view.partition().is_primary(),
+        "a backup removes what is over of a hash"
+    );
+    view.context.writes_many = true;
+    // It answers nobody.
+    view.context.values_max = UNBOUNDED;
+    view.reads.bounded_from = None;
+    let staged = view.core.workshop.staging.len();
+    let done = f(&mut Removing(view));
+    if done.is_err() {
+        view.core.workshop.staging.truncate(staged);
+        view.core.workshop.notices.take_back(staged);
     }
+    done
 }
 
 /// A view in which something goes by itself.
@@ -106,16 +108,16 @@ impl Keyspace for Removing<'_, '_> {
     }
 
     fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
-        let view = &mut *self.0;
-        view.check_put(key, put.value.iter().map(|piece| piece.len()).sum())?;
-        view.go(Kind::Put, key, &put);
+        let bytes = put.value.iter().map(|piece| piece.len()).sum();
+        self.0.check_put(key, bytes)?;
+        self.go(Kind::Put, key, &put);
         Ok(())
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
         let is_there = self.0.probe(key)?.is_some();
         if is_there {
-            self.0.go(Kind::Delete, key, &NOTHING);
+            self.go(Kind::Delete, key, &NOTHING);
         }
         Ok(is_there)
     }
@@ -129,13 +131,14 @@ impl Keyspace for Removing<'_, '_> {
     }
 }
 
-impl View<'_> {
+impl Removing<'_, '_> {
     /// The key, or some of its value, goes by itself.
     fn go(&mut self, kind: Kind, key: &[u8], put: &NewValue<'_>) {
-        self.note_gone(key);
-        let location = self.locate(key);
-        self.core.workshop.staging.push(location, kind, key, put);
-        self.because(|| Cause::Expired);
-        self.tell(kind, key, false);
+        let view = &mut *self.0;
+        view.note_gone(key);
+        let location = view.locate(key);
+        view.core.workshop.staging.push(location, kind, key, put);
+        view.because(|| Cause::Expired);
+        view.tell(kind, key, false);
     }
 }

@@ -13,7 +13,6 @@
 //! Fixed numbers are little-endian; lengths are in groups of seven bits, the lowest first, the eighth bit says that more
 //! follow.
 
-use super::head::Head;
 use crate::error::ErrorReply;
 use brickyard_types::UnixMillis;
 
@@ -249,40 +248,14 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// When the first field of a hash expires; `None`: none does.
+/// When the first of the fields in a value, or in a part of one, expires; `None`: none does.
 #[inline]
-#[must_use]
-pub fn first_expiry(value: &[u8]) -> Option<UnixMillis> {
+pub(super) fn first_of(value: &[u8]) -> Option<UnixMillis> {
     let (header, rest) = value.split_first_chunk::<HEADER_BYTES>()?;
-    if header[1] & HAS_EXPIRIES == 0 {
+    if header[0] != WHOLE || header[1] & HAS_EXPIRIES == 0 {
         return None;
     }
-    if header[0] != WHOLE {
-        return Head::read(value)?.first_expiry();
-    }
     number(rest).map(|(at, _)| UnixMillis(at))
-}
-
-/// Whether some of the fields in this value, or in this part of one, are over at `now`.
-#[inline]
-#[must_use]
-pub fn has_due(value: &[u8], now: UnixMillis) -> bool {
-    matches!(value, [WHOLE, flags, ..] if flags & HAS_EXPIRIES != 0)
-        && first_expiry(value).is_some_and(|at| at < now)
-}
-
-/// When the key of a hash expires by itself; `expires_at` is its record's.
-///
-/// # Errors
-/// The value is no hash.
-pub fn key_expiry(
-    value: &[u8],
-    expires_at: Option<UnixMillis>,
-) -> Result<Option<UnixMillis>, ErrorReply> {
-    match Head::read(value) {
-        Some(head) => Ok(head.key_expiry(expires_at)),
-        None => Ok(Fields::read(value, expires_at)?.key_expires_at),
-    }
 }
 
 /// Redis's word for how it would keep this hash.

@@ -30,7 +30,7 @@ fn fields_read_back_as_written() {
             let expected = own.unwrap_or(Some(3)).map(UnixMillis);
             assert_eq!(read.key_expires_at, expected);
             let first = fields.iter().filter_map(|it| it.expires_at).min();
-            assert_eq!(first_expiry(&value), first);
+            assert_eq!(first_of(&value), first);
             for it in fields {
                 assert_eq!(read.find(it.name), Some(*it));
             }
@@ -102,7 +102,7 @@ fn bytes_that_are_no_hash_are_refused_and_never_read_past() {
                 // Whatever it says, it ends.
                 assert!(fields.count() <= value.len());
             }
-            let _ = (first_expiry(&flipped), encoding(&flipped));
+            let _ = (first_of(&flipped), encoding(&flipped));
         }
     }
     let endless = [&[1, 0, 1, 0, 0, 0][..], &[0xff; 12]].concat();

@@ -18,7 +18,6 @@
 //! u64 kept      no field in those parts expires earlier, 2^64-1: none does
 //! ```
 
-use super::HashRecord;
 use super::fields::{
     DAMAGED, EXPIRY_BYTES, Fields, Front, HAS_EXPIRIES, HAS_KEY_EXPIRY, NEVER, earlier,
 };
@@ -211,7 +210,7 @@ impl Head {
     }
 
     /// The value to store for a key with that expiry of its own, and when its record is gone.
-    pub(super) fn stored(&self, own: Option<UnixMillis>) -> HashRecord {
+    pub(super) fn stored(&self, own: Option<UnixMillis>) -> (Vec<u8>, Option<UnixMillis>) {
         let mut head = *self;
         let fields = head.fields;
         let by_fields = head.times.as_mut().and_then(|times| {

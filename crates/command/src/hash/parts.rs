@@ -15,7 +15,7 @@
 //!   record elsewhere, however large.
 //! - All parts together would be one value of a length that is allowed: what is about the whole hash reads it as that.
 
-use super::fields::{DAMAGED, Field, Fields, TOO_LARGE, earlier, first_expiry, put_field, write};
+use super::fields::{DAMAGED, Field, Fields, TOO_LARGE, earlier, first_of, put_field, write};
 use super::head::{Head, Tally};
 use super::place::{buddy, part_of, place};
 use crate::error::{ErrorReply, Failure};
@@ -62,7 +62,7 @@ impl Whole {
         let fields = Fields::of_part(part)?;
         self.fields += fields.count_max();
         if self.head.times.is_some() {
-            self.first = earlier(self.first, first_expiry(part));
+            self.first = earlier(self.first, first_of(part));
             fields.for_each(|field| put_field(&mut self.run, &field, true));
         } else if fields.has_expiries() {
             return Err(DAMAGED);
@@ -405,7 +405,7 @@ impl PartsChange {
         }
         for (&number, run) in &self.runs {
             if run.is_changed {
-                self.head.note_first(number, first_expiry(&run.bytes));
+                self.head.note_first(number, first_of(&run.bytes));
                 keyspace.put_part(self.head.part(key, number), &run.bytes)?;
             }
         }
