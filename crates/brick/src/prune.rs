@@ -12,7 +12,7 @@
 use crate::core::Core;
 use crate::expire;
 use crate::request::UNBOUNDED;
-use crate::view::{RequestContext, View, prune_hash};
+use crate::view::{RequestContext, View};
 
 /// Parts of each table that are looked at between two ticks.
 const PARTS_PER_TICK: u32 = 512;
@@ -53,7 +53,7 @@ fn step(core: &mut Core, table: usize, key: &[u8]) -> bool {
         ..expire::CONTEXT
     };
     let mut view = View::new(core, table, context, (key, location), &[]);
-    let Ok(has_more) = prune_hash(&mut view, key, PARTS_A_STEP) else {
+    let Ok(has_more) = view.prune(key, PARTS_A_STEP) else {
         view.abandon();
         return false;
     };

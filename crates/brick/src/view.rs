@@ -40,7 +40,6 @@ use brickyard_command::{ErrorReply, Failure, Keyspace};
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::{Op, Position, TableId};
-pub(crate) use due::prune_hash;
 use newest::ReadSet;
 use write::Named;
 pub(crate) use write::note_ops;

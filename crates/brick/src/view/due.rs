@@ -1,6 +1,6 @@
 //! Fields of a hash in parts whose time is over, removed by the brick itself.
 //!
-//! In:  names of parts in which a command has met some; a hash that is to be pruned. Out: those parts and the head, staged without the fields.
+//! In:  a view; what is to be removed. Out: parts and their head, staged without it.
 //!
 //! Invariants:
 //! - What a command has answered to be gone is gone: its answer waits for the removal (rule `only the primary expires keys`).
@@ -10,35 +10,13 @@ use super::View;
 use super::write::NOTHING;
 use crate::keyspace_events::Cause;
 use crate::request::UNBOUNDED;
-use brickyard_command::hash::{drop_due, prune};
 use brickyard_command::{Failure, KeyValue, Keyspace, NewValue, Probe};
 use brickyard_types::UnixMillis;
 use brickyard_types::part::PartName;
 use brickyard_types::record::Kind;
-use std::collections::BTreeMap;
-
-/// Stages the removal of what is over in these parts. False: it is not known yet what they hold.
-pub(super) fn drop_due_of(view: &mut View<'_>, names: &[Vec<u8>]) -> bool {
-    let mut by_key: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
-    for part in names.iter().filter_map(|name| PartName::decode(name)) {
-        by_key.entry(part.key).or_default().push(part.number);
-    }
-    let mut is_known = true;
-    for (key, numbers) in by_key {
-        let removed = removing(view, |it| drop_due(it, key, numbers.into_iter()));
-        // What is refused (there is no room for the record) stays hidden, and goes in another round.
-        is_known &= removed != Err(Failure::Suspend);
-    }
-    is_known
-}
-
-/// Stages the removal of what is over in some parts of the hash at `key`; whether there is more to do.
-pub(crate) fn prune_hash(view: &mut View<'_>, key: &[u8], parts_max: u32) -> Result<bool, Failure> {
-    removing(view, |it| prune(it, key, parts_max))
-}
 
 /// Has `f` stage something, or nothing if it fails.
-fn removing<R>(
+pub(super) fn removing<R>(
     view: &mut View<'_>,
     f: impl FnOnce(&mut Removing<'_, '_>) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
@@ -60,7 +38,7 @@ fn removing<R>(
 }
 
 /// A view in which something goes by itself.
-struct Removing<'v, 'c>(&'v mut View<'c>);
+pub(super) struct Removing<'v, 'c>(&'v mut View<'c>);
 
 impl Keyspace for Removing<'_, '_> {
     fn now(&self) -> UnixMillis {

@@ -1,6 +1,6 @@
 //! Hashes in parts, as commands see and change them.
 //!
-//! In:  heads, names of parts. Out: a hash as one value; parts that are staged; parts that belong to nothing any more, removed.
+//! In:  heads, names of parts. Out: a hash as one value; parts that are staged; parts that belong to nothing any more, removed, and fields whose time is over.
 //!
 //! Invariants:
 //! - A head and its parts are staged together, so they are one record (rule `a head speaks of parts that are there`).
@@ -8,14 +8,16 @@
 //!   record each: a change that is told is whole, and so is what goes.
 
 use super::View;
+use super::due::removing;
 use super::write::NOTHING;
-use brickyard_command::hash::{Head, Whole};
+use brickyard_command::hash::{Head, Whole, drop_due, prune};
 use brickyard_command::{ErrorReply, Failure, KeyValue, Keyspace, NewValue};
 use brickyard_metadata::Level;
 use brickyard_table::KeyHash;
 use brickyard_types::part::PartName;
 use brickyard_types::record::Kind;
 use brickyard_types::{Eviction, Op, UnixMillis, ValueType};
+use std::collections::BTreeMap;
 
 /// A longer key has hashes of one record: each part has the key in its name.
 const KEY_BYTES_MAX: usize = 256;
@@ -148,6 +150,26 @@ impl View<'_> {
             staging.push(location, Kind::Delete, name, &NOTHING);
         }
         is_there
+    }
+
+    /// Stages the removal of what is over in these parts. False: it is not known yet what they hold.
+    pub(super) fn drop_due_of(&mut self, names: &[Vec<u8>]) -> bool {
+        let mut by_key: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
+        for part in names.iter().filter_map(|name| PartName::decode(name)) {
+            by_key.entry(part.key).or_default().push(part.number);
+        }
+        let mut is_known = true;
+        for (key, numbers) in by_key {
+            let removed = removing(self, |it| drop_due(it, key, numbers.into_iter()));
+            // What is refused (there is no room for the record) stays hidden, and goes in another round.
+            is_known &= removed != Err(Failure::Suspend);
+        }
+        is_known
+    }
+
+    /// Stages the removal of what is over in some parts of the hash at `key`; whether there is more to do.
+    pub(crate) fn prune(&mut self, key: &[u8], parts_max: u32) -> Result<bool, Failure> {
+        removing(self, |it| prune(it, key, parts_max))
     }
 
     /// Bytes of memory of a key's record.

@@ -1,6 +1,5 @@
 //! What a command writes: prepared as one record, or applied where there is neither a log nor another replica.
 
-use super::due::drop_due_of;
 use super::newest::{Newest, newest};
 use super::{View, error};
 use crate::changes::Outcome;
@@ -276,7 +275,7 @@ impl View<'_> {
             }
         }
         if !parts.is_empty() {
-            is_gone &= drop_due_of(self, &parts) || !only_reads;
+            is_gone &= self.drop_due_of(&parts) || !only_reads;
         }
         is_gone
     }
