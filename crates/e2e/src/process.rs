@@ -150,6 +150,8 @@ pub struct Finished {
     pub status: ExitStatus,
     /// Standard output.
     pub stdout: String,
+    /// The same as it came.
+    pub stdout_bytes: Vec<u8>,
     /// Standard error.
     pub stderr: String,
 }
@@ -182,13 +184,14 @@ pub fn run(command: &mut Command, input: &[u8], patience: Duration) -> io::Resul
         child.kill()?;
         child.wait()?;
     }
-    let read =
-        |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let (stdout, stderr) = (read(&stdout)?, read(&stderr)?);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let stdout_bytes = fs::read(&stdout)?;
+    let (stdout, stderr) = (text(&stdout_bytes), text(&fs::read(&stderr)?));
     match status {
         Some(status) => Ok(Finished {
             status,
             stdout,
+            stdout_bytes,
             stderr,
         }),
         None => Err(io::Error::new(

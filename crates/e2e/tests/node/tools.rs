@@ -127,7 +127,8 @@ fn a_redis_loads_what_is_dumped_as_a_snapshot() {
     let dumped = brickyard(&["dump", "--from", &address(&server), "--format", "rdb"]);
     assert!(dumped.status.success(), "{}", dumped.text());
     let folder = tempfile::tempdir().expect("a temporary folder");
-    fs::write(folder.path().join("dump.rdb"), &dumped.stdout).expect("the file can be written");
+    fs::write(folder.path().join("dump.rdb"), &dumped.stdout_bytes)
+        .expect("the file can be written");
     let redis = redis.folder(folder.path()).start();
     let mut client = redis.connect();
     assert_eq!(client.line("DBSIZE").as_integer(), Some(303));
