@@ -357,6 +357,12 @@ impl Node {
         self.settle();
     }
 
+    /// It is later, and nothing has happened since.
+    pub(crate) fn pass(&mut self, duration: Duration) {
+        self.now = self.now + duration;
+        self.unix = UnixMillis(self.unix.0 + duration.as_millis() as u64);
+    }
+
     /// One turn of every brick's loop.
     pub(crate) fn turn(&mut self) {
         for at in 0..self.bricks.len() {

@@ -69,7 +69,7 @@ pub(crate) fn on_tick(core: &mut Core, turn: &mut usize, elapsed: Duration) {
             }
             due.in_parts
                 .drain(..)
-                .for_each(|key| state.room.note_due(key));
+                .for_each(|key| state.room.due.note(key));
         }
         if let Some(state) = core.tables.get(*turn) {
             let met = &mut core.requests.distributed.met;

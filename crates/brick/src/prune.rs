@@ -14,8 +14,8 @@ use crate::expire;
 use crate::request::UNBOUNDED;
 use crate::view::{RequestContext, View};
 
-/// Parts of each table that are looked at between two ticks.
-const PARTS_PER_TICK: u32 = 512;
+/// Hashes of each table that are pruned between two ticks.
+const HASHES_PER_TICK: usize = 4;
 
 /// Parts that one operation is about.
 const PARTS_A_STEP: u32 = 128;
@@ -23,19 +23,14 @@ const PARTS_A_STEP: u32 = 128;
 /// A tick's worth of all tables.
 pub(crate) fn on_tick(core: &mut Core) {
     for table in 0..core.tables.len() {
-        let mut left = PARTS_PER_TICK;
-        while left > 0 {
-            let Some(state) = core.table_mut(table) else {
-                break;
-            };
-            let Some(key) = state.room.due.pop_front() else {
-                break;
-            };
-            left -= PARTS_A_STEP;
-            if step(core, table, &key)
-                && let Some(state) = core.table_mut(table)
-            {
-                state.room.note_due(key);
+        let Some(state) = core.table_mut(table) else {
+            continue;
+        };
+        for key in state.room.due.take(HASHES_PER_TICK) {
+            // One operation of a key at a time: what it leaves is for the next tick.
+            let has_more = step(core, table, &key);
+            if has_more && let Some(state) = core.table_mut(table) {
+                state.room.due.note(key);
             }
         }
     }
@@ -43,9 +38,9 @@ pub(crate) fn on_tick(core: &mut Core) {
 
 /// Prunes some parts of one hash; whether there is more to do.
 fn step(core: &mut Core, table: usize, key: &[u8]) -> bool {
-    // Where it may not write now, the walk comes by again.
     let Some(location) = expire::writable(core, table, key) else {
-        return false;
+        // Somebody is writing it, or it is another brick's by now.
+        return leads(core, table, key);
     };
     let context = RequestContext {
         writes_many: true,
@@ -54,11 +49,20 @@ fn step(core: &mut Core, table: usize, key: &[u8]) -> bool {
     };
     let mut view = View::new(core, table, context, (key, location), &[]);
     let Ok(has_more) = view.prune(key, PARTS_A_STEP) else {
+        // Some of it is on disk alone.
         view.abandon();
         return false;
     };
     view.finish();
     has_more
+}
+
+fn leads(core: &Core, table: usize, key: &[u8]) -> bool {
+    core.table(table).is_some_and(|state| {
+        let leaf = state.map.locate(key).leaf as usize;
+        let partition = state.partitions.get(leaf).and_then(Option::as_ref);
+        partition.is_some_and(|it| it.is_primary())
+    })
 }
 
 #[cfg(test)]

@@ -22,11 +22,29 @@ pub(crate) struct Room {
     /// Parts of hashes that are to go.
     pub(crate) orphans: Orphans,
     /// Keys whose hashes are in parts, with fields in some whose time is over.
-    pub(crate) due: VecDeque<Vec<u8>>,
+    pub(crate) due: Due,
 }
 
 /// Keys with fields whose time is over that are remembered; more of them the walk finds again.
 const DUE_MAX: usize = 1_024;
+
+/// Keys whose hashes are to be pruned, each once.
+#[derive(Debug, Default)]
+pub(crate) struct Due(VecDeque<Vec<u8>>);
+
+impl Due {
+    /// Adds a key, behind all others.
+    pub(crate) fn note(&mut self, key: Vec<u8>) {
+        if self.0.len() < DUE_MAX && !self.0.contains(&key) {
+            self.0.push_back(key);
+        }
+    }
+
+    /// Takes up to so many, those that have waited longest.
+    pub(crate) fn take(&mut self, count: usize) -> Vec<Vec<u8>> {
+        self.0.drain(..count.min(self.0.len())).collect()
+    }
+}
 
 impl Room {
     /// A removal that frees so many bytes was prepared.
@@ -49,13 +67,6 @@ impl Room {
     /// Bytes that removals on their way will free.
     pub(crate) fn leaving_bytes(&self) -> usize {
         self.leaving_bytes
-    }
-
-    /// Fields of the hash at `key`, which is in parts, are to go.
-    pub(crate) fn note_due(&mut self, key: Vec<u8>) {
-        if self.due.len() < DUE_MAX && !self.due.contains(&key) {
-            self.due.push_back(key);
-        }
     }
 
     /// The table's records are gone, and what was to leave with them.
