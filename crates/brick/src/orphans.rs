@@ -81,7 +81,7 @@ fn remove(core: &mut Core, table: usize, mut orphaned: Orphaned, parts_max: u32)
 }
 
 /// Where a key is, if this brick decides about it now.
-fn led(core: &Core, table: usize, key: &[u8]) -> Option<Location> {
+pub(crate) fn led(core: &Core, table: usize, key: &[u8]) -> Option<Location> {
     let state = core.table(table)?;
     let location = state.map.locate(key);
     let partition = state.partitions.get(location.leaf as usize)?.as_ref()?;

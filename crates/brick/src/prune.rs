@@ -11,6 +11,7 @@
 
 use crate::core::Core;
 use crate::expire;
+use crate::orphans::led;
 use crate::request::UNBOUNDED;
 use crate::view::{RequestContext, View};
 
@@ -39,8 +40,8 @@ pub(crate) fn on_tick(core: &mut Core) {
 /// Prunes some parts of one hash; whether there is more to do.
 fn step(core: &mut Core, table: usize, key: &[u8]) -> bool {
     let Some(location) = expire::writable(core, table, key) else {
-        // Somebody is writing it, or it is another brick's by now.
-        return leads(core, table, key);
+        // Somebody is writing it, or another brick is to by now.
+        return led(core, table, key).is_some();
     };
     let context = RequestContext {
         writes_many: true,
@@ -55,14 +56,6 @@ fn step(core: &mut Core, table: usize, key: &[u8]) -> bool {
     };
     view.finish();
     has_more
-}
-
-fn leads(core: &Core, table: usize, key: &[u8]) -> bool {
-    core.table(table).is_some_and(|state| {
-        let leaf = state.map.locate(key).leaf as usize;
-        let partition = state.partitions.get(leaf).and_then(Option::as_ref);
-        partition.is_some_and(|it| it.is_primary())
-    })
 }
 
 #[cfg(test)]
