@@ -14,7 +14,7 @@
 //! u64 first     no field expires earlier
 //! u64 last      when the last of them expires, 0: not known
 //! u64 own       flag 2: when the key expires by itself, 2^64-1: never; else 0
-//! u32 pruned     fields whose time was over are removed from the parts before this one
+//! u32 pruned    fields whose time was over are removed from the parts before this one
 //! u64 kept      no field in those parts expires earlier, 2^64-1: none does
 //! ```
 
