@@ -8,6 +8,8 @@
 //!   the key is not there. What was cut, or is pending, is neither (rules `a learner begins with what is pending` and
 //!   `tombstones reach down to the watermark`). The numbers of cut ops are used again, so that the op alone does not
 //!   tell.
+//! - A walk ends where the log ended when it began, with what was on its way to it then: learners have been there longer, and have got everything
+//!   since as it was made. So it ends, whatever is written meanwhile, also where less may be copied than is written.
 //! - No segment is cleaned while a walk is under way: what moves to where the walk was is not seen, and what is
 //!   deleted before it is there neither.
 //! - A walk waits while a learner's link is full, or as much was copied as `recovery_bandwidth` allows; it never
@@ -18,6 +20,8 @@
 
 mod damaged;
 
+use crate::append::BatchId;
+use crate::log::Log;
 use crate::log_chunk::{LogChunk, Records};
 use crate::log_reader::LogReader;
 use crate::outside::Outside;
@@ -67,8 +71,18 @@ struct Walk {
     asked: (Instant, u64),
     /// The next one is not asked for before.
     rests_until: Instant,
+    end: WalkEnd,
     /// The deletions that were copied.
     deletions: Repeats,
+}
+
+/// Where a walk ends.
+#[derive(Clone, Copy, Debug)]
+enum WalkEnd {
+    /// Where this batch ends, the last one when it began: it is on its way to the disk. The segments that the walk has go to this one.
+    Batch(BatchId, SegmentId),
+    /// There.
+    At((SegmentId, u64)),
 }
 
 /// A chunk of which some was copied.
@@ -94,6 +108,28 @@ pub(crate) struct CatchUps {
 }
 
 impl Walk {
+    /// Looks whether it is known by now where it ends.
+    fn settle(&mut self, log: &Log, segments: &Segments) {
+        let WalkEnd::Batch(batch, last) = self.end else {
+            return;
+        };
+        if log.has_answers_to(batch) {
+            let end = segments.end();
+            let rolled = segments.ids().chain([segments.active()]);
+            let rolled = rolled.filter(|it| *it > last && *it <= end.0);
+            self.reader.go_on_with(rolled);
+            self.end = WalkEnd::At(end);
+        }
+    }
+
+    /// Whether all is read.
+    fn is_over(&self) -> bool {
+        match self.end {
+            WalkEnd::Batch(..) => false,
+            WalkEnd::At(end) => self.reader.has_reached(end),
+        }
+    }
+
     /// All of a chunk was copied.
     fn rest_from(&mut self, now: Instant, commands: u64) {
         let (asked, before) = self.asked;
@@ -300,19 +336,21 @@ impl CatchUps {
             if self.logged.is_empty() {
                 return;
             }
-            self.walk = Some(self.begin_walk(replication.segments, outside));
+            self.walk = Some(self.begin_walk(replication, outside));
         }
         self.copy_on(replication, outside);
     }
 
     /// A walk for all that wait for one.
-    fn begin_walk(&self, segments: &Segments, outside: &Outside<'_>) -> Walk {
+    fn begin_walk(&self, replication: &Replication<'_>, outside: &Outside<'_>) -> Walk {
+        let segments = &*replication.segments;
         Walk {
             reader: LogReader::over(segments.ids().chain([segments.active()])),
             rest: None,
             learners: self.logged.len(),
             asked: (outside.now, 0),
             rests_until: outside.now,
+            end: WalkEnd::Batch(replication.log.building_id(), segments.active()),
             deletions: Repeats::default(),
         }
     }
@@ -329,10 +367,13 @@ impl CatchUps {
         if walk.reader.is_asked() || outside.now < walk.rests_until {
             return;
         }
+        walk.settle(replication.log, replication.segments);
+        if walk.is_over() {
+            return self.end_walk(replication);
+        }
         walk.asked = (outside.now, commands);
-        match walk.reader.ask() {
-            Some(at) => outside.read_log(at, CHUNK_BYTES),
-            None => self.end_walk(replication),
+        if let Some(at) = walk.reader.ask() {
+            outside.read_log(at, CHUNK_BYTES);
         }
     }
 
@@ -608,6 +649,7 @@ mod catch_up_test {
             learners: 2,
             asked: (Instant(0), 0),
             rests_until: Instant(0),
+            end: WalkEnd::At((SegmentId(1), 0)),
             deletions: Repeats::default(),
         });
         catch_ups.stop(PartitionId(7), learners[0]);

@@ -237,6 +237,11 @@ impl Cluster {
         self.hosts[at].disk.are_reads_held = are_held;
     }
 
+    /// What a node reads back from its log comes so many records at a time.
+    pub(crate) fn read_by(&mut self, at: usize, records: usize) {
+        self.hosts[at].disk.records_a_chunk = records;
+    }
+
     /// The values that a node waits for cannot be read.
     pub(crate) fn fail_reads(&mut self, at: usize) {
         self.with_disk(at, Disk::fail_reads);

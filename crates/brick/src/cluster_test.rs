@@ -215,6 +215,44 @@ fn deletion_during_a_catch_up_is_not_undone_by_an_older_copy() {
     assert_eq!(cluster.keys_at(backup, "{k}0").len(), 9);
 }
 
+/// A walk that followed the log's end would go on for as long as somebody writes.
+#[test]
+fn a_catch_up_comes_to_its_end_however_much_is_written_meanwhile() {
+    let mut cluster = Cluster::new(2, replicated(2));
+    let (primary, backup) = cluster.places_of("{k}0");
+    let backup = backup.unwrap();
+    let client = cluster.connect(primary, Port::Node);
+    cluster.kill(backup);
+    cluster.settle();
+    for number in 0..10 {
+        cluster.call(client, &format!("SET {{k}}{number} v"));
+    }
+    cluster.read_by(primary, 1);
+    cluster.hold_reads(primary, true);
+    cluster.restart(backup);
+    let mut chunks = 0;
+    while cluster.chunks(primary) > 0 {
+        chunks += 1;
+        assert!(chunks < 100, "the walk does not end: {}", cluster.story());
+        // More than is read at a time.
+        for number in 0..3 {
+            let key = 10 + chunks * 3 + number;
+            cluster.call(client, &format!("SET {{k}}{key} v"));
+        }
+        cluster.hold_reads(primary, false);
+        cluster.turn();
+        cluster.hold_reads(primary, true);
+        cluster.settle();
+    }
+    assert!(chunks >= 10, "{chunks} parts, and there are more records");
+    cluster.hold_reads(primary, false);
+    cluster.settle();
+    assert!(cluster.is_whole(2), "{}", cluster.story());
+    let keys = cluster.keys_at(primary, "{k}0").len();
+    assert_eq!(keys, 10 + 3 * chunks);
+    assert_eq!(cluster.keys_at(backup, "{k}0").len(), keys);
+}
+
 /// Rule `leases count from the request`.
 #[test]
 fn lease_is_looked_at_when_the_batch_has_been_read() {

@@ -302,6 +302,13 @@ impl Log {
         )
     }
 
+    /// Whether the disk has answered to all batches up to this one.
+    pub(crate) fn has_answers_to(&self, batch: BatchId) -> bool {
+        let is_out = batch < self.building.id || self.building_len() == 0;
+        let mut earlier = self.in_flight.iter().take_while(|it| it.id <= batch);
+        is_out && earlier.all(|it| it.is_answered)
+    }
+
     /// The batch that a record appended now belongs to.
     pub(crate) fn building_id(&self) -> BatchId {
         self.building.id

@@ -51,6 +51,20 @@ impl LogReader {
         self.at
     }
 
+    /// Whether what is to be read next begins at that place of the log, or behind it.
+    pub(crate) fn has_reached(&self, (segment, offset): (SegmentId, u64)) -> bool {
+        match (self.at, self.segments.front()) {
+            (Some((at, from)), _) => (at, u64::from(from)) >= (segment, offset),
+            (None, Some(next)) => *next > segment,
+            (None, None) => true,
+        }
+    }
+
+    /// More segments, which come after those that it knows.
+    pub(crate) fn go_on_with(&mut self, segments: impl IntoIterator<Item = SegmentId>) {
+        self.segments.extend(segments);
+    }
+
     /// A chunk has come; whether this reader has asked for it.
     pub(crate) fn accept(&mut self, chunk: &LogChunk<'_>) -> bool {
         let LogChunk {
@@ -110,6 +124,23 @@ mod log_reader_test {
         }
         assert_eq!(asked, [(3, 0), (3, 10), (5, 0)]);
         assert_eq!(reader.ask(), None);
+    }
+
+    #[test]
+    fn a_place_is_reached_when_nothing_before_it_is_left_to_read() {
+        let mut reader = LogReader::over([SegmentId(3), SegmentId(5)]);
+        let places = [(3, 7), (3, 10), (3, 99), (5, 0), (5, 1), (6, 0)];
+        let mut reached = |next: Option<u32>| {
+            let (segment, from) = reader.ask().unwrap();
+            assert!(reader.accept(&chunk(segment.0, from, next)));
+            places.map(|(segment, offset)| reader.has_reached((SegmentId(segment), offset)))
+        };
+        assert_eq!(reached(Some(10)), [true, true, false, false, false, false]);
+        assert_eq!(reached(None), [true, true, true, false, false, false]);
+        assert_eq!(reached(None), [true; 6]);
+        reader.go_on_with([SegmentId(6)]);
+        assert!(!reader.has_reached((SegmentId(6), 0)));
+        assert!(reader.has_reached((SegmentId(5), 900)));
     }
 
     #[test]

@@ -128,6 +128,13 @@ impl Segments {
         self.newest = self.newest.max((position.segment, end));
     }
 
+    /// Where the log ends, as far as it was told: in the newest segment that something is known of. Sealed ones are read as a whole.
+    pub(crate) fn end(&self) -> (SegmentId, u64) {
+        let sealed = self.sealed.last_key_value();
+        let sealed = sealed.map(|(id, _)| (*id, u64::MAX));
+        self.newest.max(sealed.unwrap_or_default())
+    }
+
     /// The log's files: how many there are, and their bytes.
     pub(crate) fn files(&self) -> (u64, u64) {
         let open = self.open_bytes();

@@ -18,6 +18,8 @@ pub(super) struct Disk {
     pub(super) is_stuck: bool,
     /// Reads wait.
     pub(super) are_reads_held: bool,
+    /// A part of a segment that is read has no more records than these.
+    pub(super) records_a_chunk: usize,
     /// Segments of which nothing can be read.
     pub(super) damaged: BTreeSet<SegmentId>,
     pub(super) appends: VecDeque<Append>,
@@ -37,6 +39,7 @@ impl Disk {
             active,
             is_stuck: false,
             are_reads_held: false,
+            records_a_chunk: usize::MAX,
             damaged: BTreeSet::new(),
             appends: VecDeque::new(),
             checkpoints: VecDeque::new(),
@@ -224,12 +227,16 @@ impl Disk {
             let is_damaged = self.damaged.contains(&segment);
             let bytes = &self.segments[&segment][..];
             let bytes = if is_damaged { &[] } else { bytes };
-            let (records, has_more) = verified(HEADER_BYTES, bytes);
+            let first = from.max(HEADER_BYTES);
+            let all = &bytes[bytes.len().min((first - HEADER_BYTES) as usize)..];
+            let bytes = &all[..records_len(all, self.records_a_chunk)];
+            let next = (bytes.len() < all.len()).then(|| first + bytes.len() as u32);
+            let (records, has_more) = verified(first, bytes);
             brick.handle(Event::SegmentChunk(LogChunk {
                 segment,
                 from,
                 records: &records,
-                next: None,
+                next,
                 is_damaged: is_damaged || has_more,
                 is_known: !has_more,
             }));
@@ -244,4 +251,16 @@ impl Disk {
             brick.handle(Event::Read { token, value });
         }
     }
+}
+
+/// Bytes of so many of the records that stand back to back; of all, if one of them is none.
+fn records_len(bytes: &[u8], count: usize) -> usize {
+    let mut len = 0;
+    for _ in 0..count.min(bytes.len()) {
+        match record::verify(&bytes[len..]) {
+            Ok(found) => len += found.record().len,
+            Err(_) => return bytes.len(),
+        }
+    }
+    len
 }

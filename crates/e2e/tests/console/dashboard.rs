@@ -191,7 +191,7 @@ fn dashboard_has_something_to_show_of_a_cluster_that_fails_and_moves() {
     cluster.launch(2);
     prometheus.wait_for(
         "a node that has returned",
-        "sum(brickyard_server_ready) >= bool 3 and sum(brickyard_replication_copies_missing) == bool 0",
+        "(sum(brickyard_server_ready) >= bool 3) * (sum(brickyard_replication_copies_missing) == bool 0)",
     );
 
     // A fourth node is not watched; what moves to it is told by the leader.
