@@ -7,8 +7,10 @@ use crate::network::Network;
 use crate::port::{HTTP_OFFSET, free_block};
 use crate::process::Process;
 use crate::server::{program, program_at};
+use crate::skip;
 use crate::value::Value;
 use brickyard_tls::Dialer;
+use brickyard_torture::SlowDisk;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,6 +51,8 @@ pub struct Cluster {
     bricks: u16,
     expect: usize,
     arguments: Vec<String>,
+    /// One a node, where they can fail. Taken down after the processes, and before their folder.
+    disks: Vec<SlowDisk>,
     scratch: TempDir,
     /// Where the nodes have a network namespace each; without it they share loopback.
     network: Option<Network>,
@@ -98,6 +102,30 @@ impl Cluster {
     ) -> Self {
         let mut cluster = Self::new(network, order.len(), bricks, arguments);
         for &at in order {
+            cluster.launch(at);
+        }
+        cluster.wait_until_formed();
+        cluster
+    }
+
+    /// As [`Self::start`], of so many nodes whose network can be cut and whose disks can fail, as far as this machine permits; one line says what it does not.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_frail(nodes: usize, bricks: u16, arguments: &[&str]) -> Self {
+        let mut cluster = Self::new(Network::new(nodes), nodes, bricks, arguments);
+        let disks = (0..nodes)
+            .map(|at| SlowDisk::new(cluster.scratch.path(), &format!("disk{at}")))
+            .collect::<Result<Vec<_>, _>>();
+        match disks {
+            Ok(disks) => cluster.disks = disks,
+            Err(error) => skip::announce("disks that fail", &error.to_string()),
+        }
+        for (node, disk) in cluster.nodes.iter_mut().zip(&cluster.disks) {
+            node.data = disk.data();
+        }
+        for at in 0..nodes {
             cluster.launch(at);
         }
         cluster.wait_until_formed();
@@ -185,6 +213,7 @@ impl Cluster {
             bricks,
             expect: nodes,
             arguments: arguments.iter().map(|&it| it.to_owned()).collect(),
+            disks: Vec::new(),
             scratch,
             network,
             certificates: None,
@@ -220,6 +249,12 @@ impl Cluster {
     #[must_use]
     pub const fn network(&self) -> Option<&Network> {
         self.network.as_ref()
+    }
+
+    /// The nodes' disks, where they can fail; else none.
+    #[must_use]
+    pub fn disks(&self) -> &[SlowDisk] {
+        &self.disks
     }
 
     /// The node ports of all nodes, `host:port`.

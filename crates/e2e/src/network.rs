@@ -1,6 +1,7 @@
 //! A network for the nodes of a cluster that can be cut: [`brickyard_torture::Network`], where the machine permits one.
 
 use crate::skip;
+use brickyard_torture::Failure;
 use std::process::Command;
 
 /// It is taken down with the value.
@@ -42,7 +43,17 @@ impl Network {
             .unwrap_or_else(|error| panic!("{error}"));
     }
 
-    /// Ends all cuts.
+    /// Does to a node's links what a failure is, from now on.
+    ///
+    /// # Panics
+    /// If the network cannot be changed, or the failure is another one.
+    pub fn harm(&self, failure: Failure, at: usize, leader: usize, draw: u64) {
+        self.0
+            .harm(failure, at, leader, draw)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Ends all cuts and losses.
     ///
     /// # Panics
     /// If the network cannot be changed.

@@ -3,6 +3,7 @@
 //! A stall is the system's own (`fsfreeze`): whoever writes or syncs waits in the kernel until it ends, and reads go on. A slow
 //! disk is one that stalls for a while, again and again: what is written meanwhile takes that long.
 
+use crate::failure::Failure;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use std::fs::{self, OpenOptions};
@@ -21,6 +22,9 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// How often it is tried to take the file system down, which is in use until its processes have ended.
 const TRIES: u32 = 100;
+
+/// What is written to a slow disk takes up to so long.
+const SLOW_BY: Duration = Duration::from_millis(250);
 
 /// How long a slow disk writes between two stalls.
 const BREATH: Duration = Duration::from_millis(5);
@@ -66,15 +70,36 @@ impl SlowDisk {
         self.folder.join("data")
     }
 
+    /// Does to it what a failure is, until [`DiskHarm::end`].
+    ///
+    /// # Errors
+    /// If the system does not permit that.
+    ///
+    /// # Panics
+    /// If the failure is not one of a disk.
+    pub fn harm(&self, failure: Failure) -> Result<DiskHarm<'_>, DiskError> {
+        assert!(failure.is_disk(), "{failure:?} is no failure of a disk");
+        let harm = match failure {
+            Failure::DiskSlow => Harm::Slow(self.slow_down(SLOW_BY)?),
+            Failure::DiskFull | Failure::LeaderDiskFull => {
+                self.fill()?;
+                Harm::Full
+            }
+            _ => {
+                self.stall()?;
+                Harm::Stalled
+            }
+        };
+        let harm = Some(harm);
+        Ok(DiskHarm { disk: self, harm })
+    }
+
     fn ballast(&self) -> PathBuf {
         self.folder.join("ballast")
     }
 
     /// Takes all the room that there is.
-    ///
-    /// # Errors
-    /// If the disk cannot be written for another reason.
-    pub fn fill(&self) -> Result<(), DiskError> {
+    fn fill(&self) -> Result<(), DiskError> {
         let ballast = self.ballast();
         let filled = OpenOptions::new()
             .create(true)
@@ -91,10 +116,7 @@ impl SlowDisk {
     }
 
     /// Gives it back.
-    ///
-    /// # Errors
-    /// If that cannot be done.
-    pub fn make_room(&self) -> Result<(), DiskError> {
+    fn make_room(&self) -> Result<(), DiskError> {
         let ballast = self.ballast();
         fs::remove_file(&ballast)
             .map_err(|error| failed(&ballast.display().to_string(), error.to_string()))
@@ -117,10 +139,7 @@ impl SlowDisk {
     }
 
     /// As long as the value lives, what is written takes up to so long.
-    ///
-    /// # Errors
-    /// If the system does not permit that.
-    pub fn slow_down(&self, by: Duration) -> Result<Slowness, DiskError> {
+    fn slow_down(&self, by: Duration) -> Result<Slowness, DiskError> {
         // So that it is known at once whether it can be done.
         self.stall()?;
         let folder = self.folder.clone();
@@ -145,9 +164,52 @@ impl SlowDisk {
     }
 }
 
+#[derive(Debug)]
+enum Harm {
+    Full,
+    Stalled,
+    Slow(Slowness),
+}
+
+/// What a failure has done to a disk. It ends with the value, so that no process waits for ever for a disk that nobody remembers.
+#[derive(Debug)]
+pub struct DiskHarm<'a> {
+    disk: &'a SlowDisk,
+    harm: Option<Harm>,
+}
+
+impl DiskHarm<'_> {
+    /// The disk is well again.
+    ///
+    /// # Errors
+    /// If the system does not permit that.
+    pub fn end(mut self) -> Result<(), DiskError> {
+        self.heal()
+    }
+
+    fn heal(&mut self) -> Result<(), DiskError> {
+        match self.harm.take() {
+            Some(Harm::Full) => self.disk.make_room(),
+            Some(Harm::Stalled) => self.disk.go_on(),
+            Some(Harm::Slow(slowness)) => {
+                drop(slowness);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for DiskHarm<'_> {
+    fn drop(&mut self) {
+        // What is left of it ends with the disk.
+        drop(self.heal());
+    }
+}
+
 /// A disk is slow; it ends with the value.
 #[derive(Debug)]
-pub struct Slowness {
+struct Slowness {
     end: Sender<()>,
     thread: Option<JoinHandle<()>>,
 }

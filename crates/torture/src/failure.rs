@@ -1,10 +1,14 @@
-//! What can go wrong, and to whom.
+//! What can go wrong, to whom, and for how long.
 
 use clap::ValueEnum;
+use std::time::Duration;
+
+/// How long gray failures last: longer than anything that Brickyard waits for by itself.
+const LONG: Duration = Duration::from_secs(10);
 
 /// A kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Kind {
+pub enum Failure {
     /// kill -9 of one node, which stays away for two leases
     Kill,
     /// kill -9 of the node that leads the control plane
@@ -45,8 +49,9 @@ pub(crate) enum Kind {
     LeaderDiskStall,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Self; 19] = [
+impl Failure {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
         Self::Kill,
         Self::KillLeader,
         Self::KillAll,
@@ -69,7 +74,8 @@ impl Kind {
     ];
 
     /// Whether it takes a network that can be cut.
-    pub(crate) const fn is_cut(self) -> bool {
+    #[must_use]
+    pub const fn is_cut(self) -> bool {
         match self {
             Self::Cut
             | Self::CutFrom
@@ -94,7 +100,8 @@ impl Kind {
     }
 
     /// Whether it takes disks that can be filled and stalled.
-    pub(crate) const fn is_disk(self) -> bool {
+    #[must_use]
+    pub const fn is_disk(self) -> bool {
         matches!(
             self,
             Self::DiskFull
@@ -105,8 +112,33 @@ impl Kind {
         )
     }
 
+    /// To which of so many nodes it happens, of which one leads the control plane.
+    #[must_use]
+    pub fn victim(self, leader: usize, nodes: usize, draw: u64) -> usize {
+        match self {
+            Self::KillLeader
+            | Self::CutLeaderLink
+            | Self::LeaderDiskFull
+            | Self::LeaderDiskStall => leader,
+            Self::CutLink | Self::DiskFull | Self::DiskStall | Self::DiskSlow => {
+                other_than(leader, nodes, draw)
+            }
+            _ => (draw % nodes as u64) as usize,
+        }
+    }
+
+    /// How long a cut or a fault of a disk lasts at least, where leases last so long.
+    #[must_use]
+    pub const fn lasts(self, lease: Duration) -> Duration {
+        match self {
+            Self::Cut | Self::CutFrom | Self::CutTo => lease.saturating_mul(3),
+            _ => LONG,
+        }
+    }
+
     /// How many nodes it takes.
-    pub(crate) const fn nodes(self) -> u16 {
+    #[must_use]
+    pub const fn nodes(self) -> u16 {
         match self {
             Self::CutLink => 3,
             Self::CutLeaderLink | Self::FlappingLink => 2,
@@ -115,7 +147,8 @@ impl Kind {
     }
 
     /// What a report calls it.
-    pub(crate) const fn title(self) -> &'static str {
+    #[must_use]
+    pub const fn title(self) -> &'static str {
         match self {
             Self::Kill => "kill -9 of a node, away for two leases",
             Self::KillLeader => "kill -9 of the control leader",
@@ -140,17 +173,25 @@ impl Kind {
     }
 }
 
+/// One of so many nodes, but not that one if there is another.
+pub(crate) fn other_than(not: usize, nodes: usize, draw: u64) -> usize {
+    let others = nodes.saturating_sub(1).max(1) as u64;
+    (not + 1 + (draw % others) as usize) % nodes
+}
+
 /// Which failures come, by the seed.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
-    kinds: Vec<Kind>,
+pub struct Order {
+    kinds: Vec<Failure>,
     /// Those of this lap that are to come.
-    left: Vec<Kind>,
+    left: Vec<Failure>,
     state: u64,
 }
 
 impl Order {
-    pub(crate) fn new(kinds: &[Kind], seed: u64) -> Self {
+    /// All of these, lap after lap.
+    #[must_use]
+    pub fn new(kinds: &[Failure], seed: u64) -> Self {
         Self {
             kinds: kinds.to_vec(),
             left: Vec::new(),
@@ -158,9 +199,9 @@ impl Order {
         }
     }
 
-    /// The next failure, and a number that says to whom. Each kind comes once in a lap, so that a short campaign has
+    /// The next failure (none: there are none), and a number that says to whom. Each kind comes once in a lap, so that a short campaign has
     /// seen all of them.
-    pub(crate) fn next(&mut self) -> Option<(Kind, u64)> {
+    pub fn draw_next(&mut self) -> Option<(Failure, u64)> {
         if self.left.is_empty() {
             self.left.clone_from(&self.kinds);
         }
@@ -185,17 +226,32 @@ mod failure_test {
 
     #[test]
     fn every_kind_comes_once_in_a_lap_and_a_seed_says_in_which_order() {
-        let lap = |order: &mut Order| -> Vec<(Kind, u64)> {
-            (0..Kind::ALL.len()).filter_map(|_| order.next()).collect()
+        let lap = |order: &mut Order| -> Vec<(Failure, u64)> {
+            (0..Failure::ALL.len())
+                .filter_map(|_| order.draw_next())
+                .collect()
         };
-        let mut order = Order::new(&Kind::ALL, 7);
+        let mut order = Order::new(&Failure::ALL, 7);
         let first = lap(&mut order);
-        let mut kinds: Vec<Kind> = first.iter().map(|(kind, _)| *kind).collect();
+        let mut kinds: Vec<Failure> = first.iter().map(|(kind, _)| *kind).collect();
         kinds.sort();
-        assert_eq!(kinds, Kind::ALL);
+        assert_eq!(kinds, Failure::ALL);
         assert_ne!(first, lap(&mut order));
-        assert_eq!(first, lap(&mut Order::new(&Kind::ALL, 7)));
-        assert_ne!(first, lap(&mut Order::new(&Kind::ALL, 8)));
-        assert_eq!(Order::new(&[], 1).next(), None);
+        assert_eq!(first, lap(&mut Order::new(&Failure::ALL, 7)));
+        assert_ne!(first, lap(&mut Order::new(&Failure::ALL, 8)));
+        assert_eq!(Order::new(&[], 1).draw_next(), None);
+    }
+
+    #[test]
+    fn other_node_is_another_one_where_there_is_one() {
+        for count in 2..6 {
+            for not in 0..count {
+                let drawn = (0..20).map(|draw| other_than(not, count, draw));
+                let drawn: std::collections::BTreeSet<usize> = drawn.collect();
+                let expected = (0..count).filter(|it| *it != not).collect();
+                assert_eq!(drawn, expected);
+            }
+        }
+        assert_eq!(other_than(0, 1, 7), 0);
     }
 }

@@ -7,14 +7,16 @@
 //! The load goes through the client library, as a program's would: it follows the cluster's changes, tries again what is
 //! safe to try again, and may read from any replica.
 //!
-//! Reading order: `load`, `worker` (what each client does), `recording`, `plot`; `network`, which can be cut and lose packets; `disk`, which can be full, stall and
-//! be slow.
+//! Reading order: `load`, `worker` (what each client does), `recording`, `plot`; `failure` (what can go wrong); `network`, which can be cut and lose packets; `disk`, which
+//! can be full, stall and be slow; `busy` cores.
 //!
 //! Invariant: an operation that is not in the recording was not sent.
 //!
 //! Not here: processes and their ends; the caller makes the failures.
 
+mod busy;
 mod disk;
+mod failure;
 mod load;
 mod network;
 mod plot;
@@ -23,7 +25,9 @@ mod worker;
 
 pub use brickyard_client::{Lookups, ReadPolicy};
 pub use brickyard_history::{Action, CheckedHistory, Nanos, Operation, Outcome, Violation};
-pub use disk::{DiskError, SlowDisk, Slowness};
+pub use busy::BusyCores;
+pub use disk::{DiskError, DiskHarm, SlowDisk};
+pub use failure::{Failure, Order};
 pub use load::{Load, LoadError, LoadOptions};
 pub use network::{Network, NetworkError};
 pub use plot::{Mark, plot};

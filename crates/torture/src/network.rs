@@ -5,6 +5,7 @@
 //! sender keeps a hardware address for the receiver that no machine has. Some of the packets are lost by a filter
 //! in the kernel that draws a number for each.
 
+use crate::failure::{Failure, other_than};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +14,8 @@ use std::process::Command;
 const NOBODY: &str = "02:00:00:00:00:fe";
 /// Addresses end in this for who is outside, and in less for nodes.
 const OUTSIDE: u8 = 254;
+/// Percent of packets that are lost by [`Failure::Loss`].
+const LOST_PERCENT: u8 = 15;
 /// The interface inside of each namespace.
 const INTERFACE: &str = "eth0";
 
@@ -109,6 +112,50 @@ impl Network {
         inside
     }
 
+    /// Does to a node's links what a failure is, from now on; a draw says to which, where it is one of them. A link that flaps is cut.
+    ///
+    /// # Errors
+    /// If the network cannot be changed.
+    ///
+    /// # Panics
+    /// If the failure is not one of the network.
+    pub fn harm(
+        &self,
+        failure: Failure,
+        at: usize,
+        leader: usize,
+        draw: u64,
+    ) -> Result<(), NetworkError> {
+        assert!(failure.is_cut(), "{failure:?} is no failure of the network");
+        match failure {
+            Failure::CutLink => {
+                let third = (0..self.nodes).find(|it| *it != at && *it != leader);
+                self.cut_link(at, third.unwrap_or(leader))
+            }
+            Failure::CutLeaderLink | Failure::FlappingLink => {
+                self.cut_link(at, other_than(at, self.nodes, draw))
+            }
+            Failure::Loss => self.lose(at, LOST_PERCENT),
+            _ => {
+                for other in (0..self.nodes).filter(|other| *other != at) {
+                    if failure != Failure::CutTo {
+                        self.cut(at, other)?;
+                    }
+                    if failure != Failure::CutFrom {
+                        self.cut(other, at)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Two nodes cannot hear each other, from now on.
+    fn cut_link(&self, one: usize, other: usize) -> Result<(), NetworkError> {
+        self.cut(one, other)?;
+        self.cut(other, one)
+    }
+
     /// Loses everything that one node sends to another, from now on.
     ///
     /// # Errors
@@ -120,10 +167,7 @@ impl Network {
     }
 
     /// Loses so many percent of the packets that the other nodes send to one, and of those that it sends to them, from now on.
-    ///
-    /// # Errors
-    /// If the network cannot be changed.
-    pub fn lose(&self, at: usize, percent: u8) -> Result<(), NetworkError> {
+    fn lose(&self, at: usize, percent: u8) -> Result<(), NetworkError> {
         let space = self.space(at);
         tc(&space, &["qdisc", "add", "dev", INTERFACE, "clsact"])?;
         for (direction, other) in [("ingress", SOURCE), ("egress", DESTINATION)] {

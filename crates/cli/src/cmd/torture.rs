@@ -5,8 +5,8 @@
 use super::strangers;
 use crate::exit;
 use crate::torture::campaign;
-use crate::torture::failure::Kind;
 use crate::torture::plan::{Durability, PATIENCE, Plan};
+use brickyard_torture::Failure;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     records: u32,
     /// These failures alone [default: all that this machine permits]
     #[arg(long, value_name = "FAILURE,...", value_delimiter = ',')]
-    only: Vec<Kind>,
+    only: Vec<Failure>,
     /// Which failures come in which order [default: drawn, and told]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// All failures, but for cuts and those of disks where the machine does not permit them.
-fn permitted() -> Vec<Kind> {
+fn permitted() -> Vec<Failure> {
     let network = brickyard_torture::Network::new(1);
     if let Err(error) = &network {
         eprintln!("Without cuts: {error}");
@@ -147,7 +147,7 @@ fn permitted() -> Vec<Kind> {
             false
         }
     };
-    Kind::ALL
+    Failure::ALL
         .into_iter()
         .filter(|kind| (network.is_ok() || !kind.is_cut()) && (has_disks || !kind.is_disk()))
         .collect()

@@ -3,11 +3,11 @@
 //! In:  a [`Plan`]. Out: a report, and whether every history was linearizable.
 
 use super::cluster::Cluster;
-use super::failure::Order;
 use super::plan::Plan;
 use super::report::{self, CampaignResult};
 use super::round::{self, Round};
 use anyhow::Context as _;
+use brickyard_torture::Order;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use std::fs;
@@ -54,7 +54,7 @@ async fn carry_out(plan: &Plan, dir: &Path) -> anyhow::Result<CampaignResult> {
     let mut result = CampaignResult::default();
     while plan.time.is_none_or(|time| begin.elapsed() < time)
         && plan.rounds.is_none_or(|most| result.rounds.len() < most)
-        && let Some((kind, draw)) = order.next()
+        && let Some((kind, draw)) = order.draw_next()
     {
         let number = result.rounds.len();
         bar.set_position(match plan.time {

@@ -3,7 +3,7 @@
 //! In:  a [`Plan`](plan::Plan): how long, how many nodes, which failures, a seed. Out: a report of one page, and
 //! whether every history was linearizable.
 //!
-//! Reading order: `failure` (what can go wrong), `cluster` (the nodes that it happens to), `harm` (makes it
+//! Reading order: `cluster` (the nodes that it happens to), `harm` (makes it
 //! happen), `round` (one failure under load), `campaign` (all of them), `report`.
 //!
 //! Invariants:
@@ -15,7 +15,6 @@
 
 pub(crate) mod campaign;
 mod cluster;
-pub(crate) mod failure;
 mod harm;
 pub(crate) mod plan;
 mod report;

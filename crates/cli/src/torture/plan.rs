@@ -1,6 +1,6 @@
 //! What a campaign was asked for.
 
-use super::failure::Kind;
+use brickyard_torture::Failure;
 use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) durability: Durability,
     /// Records that are there beside those that clients use, of the size that `brickyard bench` has.
     pub(crate) records: u32,
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<Failure>,
     pub(crate) seed: u64,
     /// After how long a client gives a silent connection up, and asks somebody else.
     pub(crate) patience: Duration,

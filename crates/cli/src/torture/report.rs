@@ -2,9 +2,9 @@
 //!
 //! In:  a [`Plan`] and what came of it. Out: text.
 
-use super::failure::Kind;
 use super::plan::{PATIENCE, Plan};
 use super::round::{Longest, Round};
+use brickyard_torture::Failure;
 use brickyard_torture::{Mark, Sample, plot};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl CampaignResult {
 
 /// All rounds of one kind.
 struct Row {
-    kind: Kind,
+    kind: Failure,
     rounds: usize,
     operations: usize,
     unknown: usize,
@@ -119,7 +119,7 @@ impl fmt::Display for Longest {
 }
 
 fn rows(result: &CampaignResult) -> Vec<Row> {
-    let row = |kind: Kind| {
+    let row = |kind: Failure| {
         let rounds = || result.rounds.iter().filter(move |round| round.kind == kind);
         let checked = || rounds().filter_map(|round| round.checked.as_ref().ok());
         let spread = |of: fn(&Round) -> Duration| Spread::of(rounds().map(of));
@@ -135,7 +135,7 @@ fn rows(result: &CampaignResult) -> Vec<Row> {
             whole_after: spread(|round| round.whole_after),
         }
     };
-    let rows = Kind::ALL.into_iter().map(row);
+    let rows = Failure::ALL.into_iter().map(row);
     rows.filter(|row| row.rounds > 0).collect()
 }
 
@@ -286,7 +286,7 @@ fn command(plan: &Plan, result: &CampaignResult) -> String {
     if plan.patience != PATIENCE {
         let _ = write!(out, " --patience {}", plan.patience.as_secs_f64());
     }
-    if plan.kinds != Kind::ALL {
+    if plan.kinds != Failure::ALL {
         let words: Vec<String> = plan
             .kinds
             .iter()

@@ -11,7 +11,7 @@ fn plan() -> Plan {
         replicas: 2,
         durability: Durability::Log,
         records: 0,
-        kinds: vec![Kind::Kill, Kind::CutTo],
+        kinds: vec![Failure::Kill, Failure::CutTo],
         seed: 9,
         patience: PATIENCE,
         report: "torture.html".into(),
@@ -29,7 +29,7 @@ fn longest(wait_ms: u64) -> Longest {
     }
 }
 
-fn round(kind: Kind, checked: Result<usize, &str>, wait_ms: u64) -> Round {
+fn round(kind: Failure, checked: Result<usize, &str>, wait_ms: u64) -> Round {
     Round {
         kind,
         node: Some(1),
@@ -62,10 +62,10 @@ fn round(kind: Kind, checked: Result<usize, &str>, wait_ms: u64) -> Round {
 fn page_shows_median_and_worst_of_each_kind_and_how_to_repeat_it() {
     let result = CampaignResult {
         rounds: vec![
-            round(Kind::Kill, Ok(1000), 300),
-            round(Kind::Kill, Ok(500), 700),
-            round(Kind::Kill, Ok(500), 500),
-            round(Kind::CutTo, Ok(100), 20),
+            round(Failure::Kill, Ok(1000), 300),
+            round(Failure::Kill, Ok(500), 700),
+            round(Failure::Kill, Ok(500), 500),
+            round(Failure::CutTo, Ok(100), 20),
         ],
         took: Duration::from_secs(50),
     };
@@ -87,8 +87,8 @@ fn page_shows_median_and_worst_of_each_kind_and_how_to_repeat_it() {
 fn a_violation_is_the_first_thing_that_is_said() {
     let result = CampaignResult {
         rounds: vec![
-            round(Kind::Kill, Ok(1000), 300),
-            round(Kind::CutTo, Err("key <a>: nothing explains"), 20),
+            round(Failure::Kill, Ok(1000), 300),
+            round(Failure::CutTo, Err("key <a>: nothing explains"), 20),
         ],
         took: Duration::from_secs(50),
     };

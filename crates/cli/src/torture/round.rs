@@ -3,9 +3,9 @@
 //! In:  a whole cluster, a failure. Out: what the clients saw of it, checked.
 
 use super::cluster::{Cluster, connect};
-use super::failure::Kind;
 use super::harm::harm;
 use anyhow::{Context as _, bail};
+use brickyard_torture::Failure;
 use brickyard_torture::{
     Action, CheckedHistory, Kind as Of, Load, LoadOptions, Nanos, Operation, Outcome, Recording,
     Sample, Wait,
@@ -33,7 +33,7 @@ const AUDITORS: u32 = 1000;
 /// What came of a failure.
 #[derive(Debug)]
 pub(super) struct Round {
-    pub(super) kind: Kind,
+    pub(super) kind: Failure,
     /// Whom it happened to.
     pub(super) node: Option<usize>,
     /// What the checker said; the violation in words.
@@ -78,7 +78,7 @@ impl Longest {
 pub(super) async fn run(
     cluster: &Cluster,
     number: usize,
-    kind: Kind,
+    kind: Failure,
     draw: u64,
     patience: Duration,
 ) -> anyhow::Result<Round> {

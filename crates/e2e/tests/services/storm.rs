@@ -1,15 +1,20 @@
 //! What goes wrong while a service is used: the failures of `brickyard torture`, and those of the service's own instances.
 //!
 //! In:  a cluster, two instances, people who use them on threads of their own. Out: all of it well again, and nobody at work any more.
+//!
+//! Every storm has the failures that are over at once; those that last go round among the services, so that each is there once in a run of the
+//! suite. `BRICKYARD_E2E_STORM=1` has all of them in each.
 
 use crate::service::Service;
 use brickyard_e2e::cluster::{Cluster, LEASE};
 use brickyard_e2e::deadline::wait_for;
 use brickyard_e2e::random::Random;
 use brickyard_e2e::skip::number_from_environment;
+use brickyard_torture::{BusyCores, Failure};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{ScopedJoinHandle, scope, sleep};
+use std::time::{Duration, Instant};
 
 /// What must be acknowledged between two failures, and after the last one.
 const REQUESTS: u64 = 60;
@@ -17,31 +22,44 @@ const REQUESTS: u64 = 60;
 /// Far less than a fail-over takes.
 const HASTE_MS: &str = "250";
 
-/// One kind of failure.
+/// How often a flapping link changes.
+const FLAPS_EVERY: Duration = Duration::from_millis(500);
+
+/// The services that have storms.
+const SERVICES: [&str; 4] = ["keystore", "presence", "recommender", "site"];
+
+/// One kind of harm.
 #[derive(Clone, Copy, Debug)]
-enum Failure {
-    /// kill -9 of a node that is started again once others go on.
-    KillNode,
-    /// The same of the node that leads the control plane.
-    KillLeader,
-    /// kill -9 of all nodes at once.
-    KillAll,
-    /// SIGSTOP for longer than leases last.
-    PauseNode,
+enum Harm {
+    /// To the cluster.
+    Cluster(Failure),
     /// kill -9 of an instance of the service.
     KillService,
     /// SIGSTOP of one, for longer than a fail-over takes.
     PauseService,
 }
 
-const FAILURES: [Failure; 6] = [
-    Failure::KillNode,
-    Failure::KillLeader,
-    Failure::KillAll,
-    Failure::PauseNode,
-    Failure::KillService,
-    Failure::PauseService,
-];
+/// What one service's storm has.
+fn harms(name: &str, cluster: &Cluster) -> Vec<Harm> {
+    let is_whole = number_from_environment("BRICKYARD_E2E_STORM", 0) > 0;
+    let place = SERVICES.iter().position(|it| *it == name);
+    let place = place.unwrap_or_else(|| panic!("{name} is in no list of services"));
+    let failures = Failure::ALL.into_iter().enumerate();
+    let failures = failures.filter(|(at, failure)| {
+        let is_brief = matches!(
+            failure,
+            Failure::Kill | Failure::KillLeader | Failure::KillAll | Failure::Pause
+        );
+        is_whole || is_brief || at % SERVICES.len() == place
+    });
+    let failures = failures.map(|(_, failure)| failure);
+    let failures = failures.filter(|failure| {
+        (cluster.network().is_some() || !failure.is_cut())
+            && (!cluster.disks().is_empty() || !failure.is_disk())
+    });
+    let own = [Harm::KillService, Harm::PauseService];
+    own.into_iter().chain(failures.map(Harm::Cluster)).collect()
+}
 
 /// One storm at a time: each is three nodes, two instances and all who use them.
 static TURN: Mutex<()> = Mutex::new(());
@@ -100,7 +118,7 @@ impl Storm {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let seed = number_from_environment("BRICKYARD_E2E_SEED", 1);
         println!("{name}: BRICKYARD_E2E_SEED={seed}");
-        let cluster = Cluster::start(&[0, 1, 2], 1, &[]);
+        let cluster = Cluster::start_frail(3, 1, &[]);
         let copies = replicas.to_string();
         cluster.create_table(name, &["REPLICAS", &copies, "PARTITIONS", "16"]);
         cluster.wait_until_whole(name, replicas);
@@ -143,15 +161,15 @@ impl Storm {
                 .collect();
             let end = End(&progress);
             progress.wait_for_more();
-            let mut left = FAILURES.to_vec();
+            let mut left = harms(self.name, &self.cluster);
             while !left.is_empty() && !progress.is_over() {
-                let failure = left.swap_remove(random.below(left.len()));
+                let harm = left.swap_remove(random.below(left.len()));
                 println!(
-                    "{}: {failure:?} after {} requests",
+                    "{}: {harm:?} after {} requests",
                     self.name,
                     progress.count()
                 );
-                self.harm(failure, &mut random, &progress);
+                self.do_harm(harm, &mut random, &progress);
                 self.cluster.wait_until_formed();
                 self.cluster.wait_until_whole(self.name, self.replicas);
                 progress.wait_for_more();
@@ -164,42 +182,88 @@ impl Storm {
         })
     }
 
-    fn harm(&mut self, failure: Failure, random: &mut Random, progress: &Progress) {
-        let node = random.below(self.cluster.len());
+    fn do_harm(&mut self, harm: Harm, random: &mut Random, progress: &Progress) {
         let at = random.below(self.services.len());
-        match failure {
-            Failure::KillNode | Failure::KillLeader => {
-                let node = match failure {
-                    Failure::KillLeader => self.cluster.leader(),
-                    _ => node,
-                };
-                self.cluster.kill(node);
-                progress.wait_for_more();
-                self.cluster.launch(node);
-            }
-            Failure::KillAll => {
-                for node in 0..self.cluster.len() {
-                    self.cluster.kill(node);
-                }
-                for node in 0..self.cluster.len() {
-                    self.cluster.launch(node);
-                }
-            }
-            Failure::PauseNode => {
-                self.cluster.signal(node, "STOP");
-                // The pause itself is what is tried.
-                sleep(3 * LEASE);
-                self.cluster.signal(node, "CONT");
-            }
-            Failure::KillService => {
+        match harm {
+            Harm::Cluster(failure) => self.harm_cluster(failure, random.bits(), progress),
+            Harm::KillService => {
                 self.services[at].kill();
                 progress.wait_for_more();
                 self.services[at].launch();
             }
-            Failure::PauseService => {
+            Harm::PauseService => {
                 self.services[at].signal("STOP");
                 sleep(3 * LEASE);
                 self.services[at].signal("CONT");
+            }
+        }
+    }
+
+    fn harm_cluster(&mut self, failure: Failure, draw: u64, progress: &Progress) {
+        let (nodes, leader) = (self.cluster.len(), self.cluster.leader());
+        let at = failure.victim(leader, nodes, draw);
+        match failure {
+            Failure::Kill | Failure::KillLeader => {
+                self.cluster.kill(at);
+                progress.wait_for_more();
+                self.cluster.launch(at);
+            }
+            Failure::Flap => {
+                self.cluster.kill(at);
+                self.cluster.launch(at);
+            }
+            Failure::KillAll => {
+                (0..nodes).for_each(|at| self.cluster.kill(at));
+                (0..nodes).for_each(|at| self.cluster.launch(at));
+            }
+            Failure::Pause => {
+                self.cluster.signal(at, "STOP");
+                // The pause itself is what is tried.
+                sleep(3 * LEASE);
+                self.cluster.signal(at, "CONT");
+            }
+            Failure::RollingRestart => {
+                for at in 0..nodes {
+                    self.cluster.stop(at);
+                    self.cluster.launch(at);
+                    self.cluster.wait_until_formed();
+                    self.cluster.wait_until_whole(self.name, self.replicas);
+                }
+            }
+            Failure::FullLoad => {
+                let _busy = BusyCores::begin();
+                progress.wait_for_more();
+            }
+            Failure::Cut
+            | Failure::CutFrom
+            | Failure::CutTo
+            | Failure::CutLink
+            | Failure::CutLeaderLink
+            | Failure::FlappingLink
+            | Failure::Loss => {
+                let network = self.cluster.network().expect("a network that can be cut");
+                let end = Instant::now() + failure.lasts(LEASE);
+                network.harm(failure, at, leader, draw);
+                while failure == Failure::FlappingLink && Instant::now() < end {
+                    sleep(FLAPS_EVERY);
+                    network.heal();
+                    sleep(FLAPS_EVERY);
+                    network.harm(failure, at, leader, draw);
+                }
+                sleep(end.saturating_duration_since(Instant::now()));
+                progress.wait_for_more();
+                network.heal();
+            }
+            Failure::DiskFull
+            | Failure::DiskStall
+            | Failure::DiskSlow
+            | Failure::LeaderDiskFull
+            | Failure::LeaderDiskStall => {
+                let disk = &self.cluster.disks()[at];
+                let harm = disk.harm(failure).expect("a disk that fails");
+                sleep(failure.lasts(LEASE));
+                progress.wait_for_more();
+                harm.end().expect("a disk that is well again");
             }
         }
     }
