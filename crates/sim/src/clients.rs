@@ -30,6 +30,7 @@ use crate::clock::{MILLISECOND, SECOND};
 use crate::loop_io::Socket;
 use crate::network::{ConnectionId, End, Place, Use};
 use crate::reply::{Reply, read_reply};
+use crate::scenario::SLOT;
 use crate::what::What;
 use crate::world::World;
 use answer::answer;
@@ -168,6 +169,10 @@ impl World {
             let text = match attributes.history {
                 0 => text,
                 bytes => format!("{text} HISTORY {bytes}"),
+            };
+            let text = match shape.hash {
+                SLOT => text,
+                hash => format!("{text} HASH {hash}"),
             };
             let words: Vec<&[u8]> = text.split(' ').map(str::as_bytes).collect();
             hello.extend(command(&words));

@@ -33,6 +33,8 @@ pub(crate) struct ClusterOf {
     pub(crate) leases: Leases,
     /// Bytes of changes that partitions keep for who follows them.
     pub(crate) history: u64,
+    /// What decides where keys go, as `TABLE CREATE .. HASH` is told.
+    pub(crate) hashes: &'static [&'static str],
 }
 
 /// How long things take, and when nodes come.
@@ -69,6 +71,9 @@ pub struct Scenario {
 
 const NEVER: u64 = u64::MAX;
 
+/// The hash function of tables that were not told of another one.
+pub(crate) const SLOT: &str = "slot";
+
 /// Everything.
 pub(crate) const USUAL: Scenario = Scenario {
     name: "usual",
@@ -91,6 +96,7 @@ pub(crate) const USUAL: Scenario = Scenario {
         inline_one_in: &[1, 1, 2, 10, NEVER],
         leases: Leases::Never,
         history: 0,
+        hashes: &[SLOT],
     },
     times: TimesOf {
         lease_ms: 1_500,
@@ -678,8 +684,57 @@ pub(crate) const LOOKED_UP: Scenario = Scenario {
     ..DENSE
 };
 
+/// Tables whose hash function clients do not know, so that bricks pass on what is not theirs. Some partitions are runs of keys.
+pub(crate) const HASHED: Scenario = Scenario {
+    name: "hashed",
+    cluster: ClusterOf {
+        bricks: &[1, 1, 2],
+        partitions: &[1, 2, 4],
+        hashes: &[
+            "keyed",
+            "ordered FROM first:n0 TO second:t9",
+            "ordered FROM {first:b0}left TO {second:y9}right",
+        ],
+        ..DENSE.cluster
+    },
+    faults: &[
+        ("split", 16),
+        ("merge", 12),
+        ("another primary", 8),
+        ("a member less", 6),
+        ("kill", 6),
+        ("kill at an effect", 3),
+        ("kill of all", 2),
+        ("power cut", 2),
+        ("pause", 3),
+        ("isolation", 3),
+        ("cut one way", 3),
+        ("slow control", 4),
+        ("broken connections", 3),
+        ("offline", 1),
+    ],
+    habits: Habits {
+        forms: &[
+            (Form::One, 30),
+            (Form::Burst, 4),
+            (Form::Scan, 6),
+            (Form::ReadMany, 4),
+            (Form::WriteMany, 4),
+            (Form::Pair, 6),
+            (Form::BriefPair, 2),
+            (Form::ApartPair, 6),
+            (Form::Watch, 3),
+            (Form::Export, 3),
+        ],
+        deletes: 2,
+        bricks_one_in: 2,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
 /// All of them.
-pub static SCENARIOS: [&Scenario; 19] = [
+pub static SCENARIOS: [&Scenario; 20] = [
     &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
-    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED, &FOLLOWED, &LOOKED_UP,
+    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED, &FOLLOWED, &LOOKED_UP, &HASHED,
 ];

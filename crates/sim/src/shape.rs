@@ -35,6 +35,8 @@ pub(crate) struct TableShape {
     pub(crate) name: String,
     pub(crate) attributes: TableAttributes,
     pub(crate) partitions: u32,
+    /// What decides where its keys go, in words of `TABLE CREATE`.
+    pub(crate) hash: &'static str,
 }
 
 /// See the module.
@@ -72,10 +74,12 @@ impl Shape {
         // Whatever happens to all nodes at once, nothing may be lost then.
         let is_all_fsync = random.one_in(scenario.cluster.fsync_one_in);
         let bricks = random.one_of(scenario.cluster.bricks);
+        let mut hashes = Random::of(seed, 9);
         let tables = (0..random.one_of(scenario.cluster.tables))
             .map(|at| {
                 let bricks = nodes as u32 * bricks;
-                table(at, bricks, is_all_fsync, scenario, &mut random)
+                let hash = hashes.one_of(scenario.cluster.hashes);
+                table(at, bricks, (is_all_fsync, hash), scenario, &mut random)
             })
             .collect();
         let late_by = if random.one_in(scenario.times.late_one_in) {
@@ -141,7 +145,7 @@ impl Shape {
 fn table(
     at: usize,
     bricks: u32,
-    is_all_fsync: bool,
+    (is_all_fsync, hash): (bool, &'static str),
     scenario: &Scenario,
     random: &mut Random,
 ) -> TableShape {
@@ -164,5 +168,6 @@ fn table(
             ..TableAttributes::default()
         },
         partitions: (bricks * random.one_of(scenario.cluster.partitions)).next_power_of_two(),
+        hash,
     }
 }
