@@ -287,6 +287,15 @@ fn scripts_do_what_their_user_may_do_wherever_they_run() {
         );
         let undeclared = cluster.call(ann, "EVAL \"return redis.call('set', '{a}2', 1)\" 1 {a}1");
         assert!(undeclared.starts_with("-NOPERM"), "{undeclared}");
+        // And it can ask before.
+        for (command, may) in [
+            ("'set', KEYS[1], 1", ":1"),
+            ("'get', KEYS[1]", "$-1"),
+            ("'set', '{a}2', 1", "$-1"),
+        ] {
+            let asked = format!("EVAL \"return redis.acl_check_cmd({command})\" 1 {{a}}1");
+            assert_eq!(cluster.call(ann, &asked), may, "{command} at {host}");
+        }
         let other = cluster.call(ann, "EVAL \"return 1\" 1 b");
         assert!(
             other.starts_with("-NOPERM No permissions to access a key"),

@@ -5,6 +5,7 @@
 //! Invariant: whatever a script does, it is asked here again within some hundred instructions, and within every function of a library that may take
 //! long. An instruction takes no longer than one copy of all memory that a script may have.
 
+use crate::json::JsonSettings;
 use crate::random::Random;
 use mlua::VmState;
 use std::cell::Cell;
@@ -154,6 +155,7 @@ pub(crate) struct Budget {
     pub(crate) is_in_host: AtomicBool,
     /// The script wants replies in RESP3.
     pub(crate) is_resp3: AtomicBool,
+    pub(crate) json: JsonSettings,
     pub(crate) random: Random,
     pub(crate) switch: Arc<Switch>,
 }
@@ -168,6 +170,7 @@ impl Budget {
             has_ended: AtomicBool::new(false),
             is_in_host: AtomicBool::new(false),
             is_resp3: AtomicBool::new(false),
+            json: JsonSettings::default(),
             random: Random::new(),
             switch,
         };
@@ -235,6 +238,7 @@ impl Budget {
     pub(crate) fn begin_script(&self) {
         self.has_ended.store(false, Ordering::Relaxed);
         self.is_resp3.store(false, Ordering::Relaxed);
+        self.json.reset();
         self.random.seed(0);
     }
 }

@@ -21,6 +21,31 @@ use std::time::Duration;
 pub trait CommandHost {
     /// Executes one command. `None`: the script has to end, and the host knows why.
     fn call(&mut self, args: &[&[u8]], protocol: Protocol) -> Option<Value>;
+
+    /// Whether who called the script may execute one. `None`: there is no such command.
+    fn may(&self, _args: &[&[u8]]) -> Option<bool> {
+        None
+    }
+}
+
+/// What a script asks its host for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i64)]
+enum Asked {
+    /// `redis.call`
+    Call = 0,
+    /// `redis.pcall`
+    ProtectedCall = 1,
+    /// `redis.acl_check_cmd`
+    May = 2,
+}
+
+impl Asked {
+    const ALL: [(&'static str, Self); 3] = [
+        ("call", Self::Call),
+        ("pcall", Self::ProtectedCall),
+        ("acl_check_cmd", Self::May),
+    ];
 }
 
 /// A script, or a function of a library, and what it is called with.
@@ -95,6 +120,8 @@ const COMPILED_MAX: usize = 500;
 
 /// Where the function is that executes commands of the script that runs.
 const HOST: &str = "brickyard.host";
+
+const NO_COMMAND: &str = "Invalid command passed to redis.acl_check_cmd()";
 
 /// See the module.
 #[derive(Debug)]
@@ -375,36 +402,42 @@ impl Engine {
         let args = texts(lua, script.args)?;
         let (budget, number_text) = (&self.budget, &self.number_text);
         lua.scope(|scope| {
-            let call =
-                scope.create_function_mut(|lua, (is_raised, called): (bool, MultiValue)| {
-                    let is_resp3 = budget.is_resp3.load(Ordering::Relaxed);
-                    let reply = match words(&called, number_text, &Meter::new(budget))? {
-                        Ok(words) => {
-                            let words: Vec<&[u8]> = words.iter().map(|it| &it[..]).collect();
-                            let protocol = if is_resp3 {
-                                Protocol::Resp3
-                            } else {
-                                Protocol::Resp2
+            let call = scope.create_function_mut(|lua, (asked, called): (i64, MultiValue)| {
+                let is_resp3 = budget.is_resp3.load(Ordering::Relaxed);
+                let reply = match words(&called, number_text, &Meter::new(budget))? {
+                    Ok(words) => {
+                        let words: Vec<&[u8]> = words.iter().map(|it| &it[..]).collect();
+                        if asked == Asked::May as i64 {
+                            return match host.may(&words) {
+                                Some(may) => Ok(LuaValue::Boolean(may)),
+                                None => refuse(lua, NO_COMMAND),
                             };
-                            budget.is_in_host.store(true, Ordering::Relaxed);
-                            let replied = host.call(&words, protocol);
-                            budget.is_in_host.store(false, Ordering::Relaxed);
-                            match replied {
-                                Some(reply) => reply,
-                                None => {
-                                    *is_stopped = true;
-                                    return Err(budget.end());
-                                }
+                        }
+                        let protocol = if is_resp3 {
+                            Protocol::Resp3
+                        } else {
+                            Protocol::Resp2
+                        };
+                        budget.is_in_host.store(true, Ordering::Relaxed);
+                        let replied = host.call(&words, protocol);
+                        budget.is_in_host.store(false, Ordering::Relaxed);
+                        match replied {
+                            Some(reply) => reply,
+                            None => {
+                                *is_stopped = true;
+                                return Err(budget.end());
                             }
                         }
-                        Err(error) => error,
-                    };
-                    let shown = to_lua(lua, &reply, is_resp3)?;
-                    if is_raised && matches!(reply, Value::Error(_)) {
-                        return raise(lua, shown);
                     }
-                    Ok(shown)
-                })?;
+                    Err(error) => error,
+                };
+                let shown = to_lua(lua, &reply, is_resp3)?;
+                let is_raised = asked != Asked::ProtectedCall as i64;
+                if is_raised && matches!(reply, Value::Error(_)) {
+                    return raise(lua, shown);
+                }
+                Ok(shown)
+            })?;
             lua.set_named_registry_value(HOST, call)?;
             let ran = match script.function {
                 None => self.prelude.run.call((compiled, keys, args)),
@@ -430,10 +463,10 @@ fn natives(lua: &Lua, budget: &Arc<Budget>, short_number: &Function) -> mlua::Re
     native.set("has_ended", lua.create_function(has_ended)?)?;
     let kilobytes = |lua: &Lua, ()| Ok(lua.used_memory() as f64 / 1024.0);
     native.set("kilobytes", lua.create_function(kilobytes)?)?;
-    for (name, is_raised) in [("call", true), ("pcall", false)] {
+    for (name, asked) in Asked::ALL {
         let call = move |lua: &Lua, called: MultiValue| {
             let host: Function = lua.named_registry_value(HOST)?;
-            host.call::<LuaValue>((is_raised, called))
+            host.call::<LuaValue>((asked as i64, called))
         };
         native.set(name, lua.create_function(call)?)?;
     }

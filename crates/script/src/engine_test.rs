@@ -26,6 +26,14 @@ impl CommandHost for Echo {
             _ => Value::Error(format!("ERR no '{}'", words[0]).into_bytes()),
         })
     }
+
+    fn may(&self, args: &[&[u8]]) -> Option<bool> {
+        match args[0] {
+            b"GET" => Some(true),
+            b"FLUSHALL" => Some(false),
+            _ => None,
+        }
+    }
 }
 
 const LIMITS: Allowance = Allowance {
@@ -441,5 +449,77 @@ fn helpers_pack_and_unpack() {
         ),
     ] {
         assert_eq!(reply(body), bulk(expected), "{body}");
+    }
+}
+
+#[test]
+fn script_asks_what_it_may() {
+    assert_eq!(
+        reply("return redis.acl_check_cmd('GET', 'k')"),
+        Value::Integer(1)
+    );
+    assert_eq!(reply("return redis.acl_check_cmd('FLUSHALL')"), Value::Null);
+    for body in [
+        "return redis.acl_check_cmd('INVALID', 'k')",
+        "local ok, error = pcall(redis.acl_check_cmd, 'INVALID') return redis.error_reply(error)",
+    ] {
+        let error = error_of(body);
+        assert!(
+            error.starts_with("ERR Invalid command passed to redis.acl_check_cmd()"),
+            "{error}"
+        );
+    }
+    assert!(error_of("return redis.acl_check_cmd()").starts_with("ERR Please specify"));
+}
+
+#[test]
+fn what_a_script_sets_of_json_ends_with_it() {
+    let mut engine = engine();
+    let mut shown = |body: &str| match run(&mut engine, body) {
+        ScriptEnd::Replied(Value::Bulk(text)) => String::from_utf8_lossy(&text).into_owned(),
+        ScriptEnd::Replied(Value::Error(line)) => String::from_utf8_lossy(&line).into_owned(),
+        other => panic!("{body}: {other:?}"),
+    };
+    let deep = "cjson.encode({{1}})";
+    let number = "cjson.encode({0/0, 1/0, -1/0})";
+    for (set, body, expected) in [
+        ("cjson.encode_max_depth(2)", deep, "[[1]]"),
+        (
+            "cjson.encode_invalid_numbers(true)",
+            number,
+            "[nan,inf,-inf]",
+        ),
+        (
+            "cjson.encode_invalid_numbers('null')",
+            number,
+            "[null,null,null]",
+        ),
+        ("cjson.encode_keep_buffer(false)", deep, "[[1]]"),
+    ] {
+        assert_eq!(shown(&format!("{set} return {body}")), expected, "{set}");
+    }
+    let refused = "Cannot serialise number: must not be NaN or Inf";
+    assert!(shown(&format!("return {number}")).contains(refused));
+    let refused = "Cannot serialise, excessive depth (2)";
+    let text = shown(&format!("cjson.encode_max_depth(1) return {deep}"));
+    assert!(text.contains(refused), "{text}");
+    assert_eq!(shown(&format!("return {deep}")), "[[1]]");
+    let text = shown("cjson.decode_max_depth(1) return cjson.decode('[[1]]')[1][1]");
+    assert!(
+        text.contains("Found too many nested data structures (2)"),
+        "{text}"
+    );
+    assert_eq!(shown("return tostring(cjson.decode('[[1]]')[1][1])"), "1");
+    let told = "return cjson.encode_max_depth() .. tostring(cjson.encode_keep_buffer())";
+    assert_eq!(shown(told), "1000true");
+    for wrong in [
+        "cjson.encode_max_depth(0)",
+        "cjson.encode_invalid_numbers('x')",
+    ] {
+        let text = shown(wrong);
+        assert!(
+            text.contains("expected") && text.starts_with("ERR "),
+            "{text}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `cjson`: JSON by the rules of Lua CJSON 2.1, as Redis sets them.
+//! `cjson`: JSON by the rules of Lua CJSON 2.1, as Redis sets them. What a script sets otherwise holds until it ends.
 
 use crate::budget::{Budget, Meter};
 use crate::raise::fail;
@@ -8,9 +8,15 @@ use mlua::{
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8};
 
 /// How deep values may be nested, as the library for JSON has it. (Lua CJSON: 1,000.)
 const DEPTH_MAX: usize = 127;
+
+/// What scripts may set it to, and what it is without that. More than [`DEPTH_MAX`] counts for as much.
+const DEPTHS: std::ops::RangeInclusive<i64> = 1..=i32::MAX as i64;
+const DEPTH: i64 = 1_000;
 
 /// A table with a larger index than this, of which most are missing, is refused.
 const SPARSE_FROM: i64 = 10;
@@ -18,6 +24,97 @@ const SPARSE_RATIO: i64 = 2;
 
 /// What `null` is in Lua.
 const NULL: Value = Value::LightUserData(LightUserData(std::ptr::null_mut()));
+
+/// What to make of numbers that JSON does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Invalid {
+    Refused = 0,
+    Written = 1,
+    Null = 2,
+}
+
+/// What a script has set. It is reached from functions of Lua, which may not borrow.
+#[derive(Debug)]
+pub(crate) struct JsonSettings {
+    encode_depth: AtomicI64,
+    decode_depth: AtomicI64,
+    invalid: AtomicU8,
+    /// Nothing depends on it: memory for the next text is not kept.
+    keeps_buffer: AtomicBool,
+}
+
+impl Default for JsonSettings {
+    fn default() -> Self {
+        let settings = Self {
+            encode_depth: AtomicI64::new(0),
+            decode_depth: AtomicI64::new(0),
+            invalid: AtomicU8::new(0),
+            keeps_buffer: AtomicBool::new(false),
+        };
+        settings.reset();
+        settings
+    }
+}
+
+impl JsonSettings {
+    /// As for a script that has set nothing.
+    pub(crate) fn reset(&self) {
+        self.encode_depth.store(DEPTH, Relaxed);
+        self.decode_depth.store(DEPTH, Relaxed);
+        self.invalid.store(Invalid::Refused as u8, Relaxed);
+        self.keeps_buffer.store(true, Relaxed);
+    }
+}
+
+/// The depth that may be set; each returns what holds now.
+fn set_depth(lua: &Lua, depth: &AtomicI64, wanted: Option<Value>) -> Result<i64> {
+    if let Some(wanted) = wanted.filter(|it| !it.is_nil()) {
+        match wanted.as_i64().filter(|it| DEPTHS.contains(it)) {
+            Some(wanted) => depth.store(wanted, Relaxed),
+            None => return fail(lua, "expected integer between 1 and 2147483647"),
+        }
+    }
+    Ok(depth.load(Relaxed))
+}
+
+fn install_settings(lua: &Lua, table: &Table, budget: &Arc<Budget>) -> Result<()> {
+    let shared = Arc::clone(budget);
+    let encode_depth = lua.create_function(move |lua, wanted: Option<Value>| {
+        set_depth(lua, &shared.json.encode_depth, wanted)
+    })?;
+    table.set("encode_max_depth", encode_depth)?;
+    let shared = Arc::clone(budget);
+    let decode_depth = lua.create_function(move |lua, wanted: Option<Value>| {
+        set_depth(lua, &shared.json.decode_depth, wanted)
+    })?;
+    table.set("decode_max_depth", decode_depth)?;
+    let shared = Arc::clone(budget);
+    let keep = lua.create_function(move |_, wanted: Option<bool>| {
+        let keeps = &shared.json.keeps_buffer;
+        wanted.into_iter().for_each(|it| keeps.store(it, Relaxed));
+        Ok(keeps.load(Relaxed))
+    })?;
+    table.set("encode_keep_buffer", keep)?;
+    let shared = Arc::clone(budget);
+    let invalid = lua.create_function(move |lua, wanted: Option<Value>| {
+        let invalid = &shared.json.invalid;
+        match wanted.filter(|it| !it.is_nil()) {
+            None => {}
+            Some(Value::Boolean(false)) => invalid.store(Invalid::Refused as u8, Relaxed),
+            Some(Value::Boolean(true)) => invalid.store(Invalid::Written as u8, Relaxed),
+            Some(Value::String(word)) if word.as_bytes() == *b"null" => {
+                invalid.store(Invalid::Null as u8, Relaxed);
+            }
+            Some(_) => return fail(lua, "invalid option: expected true, false or 'null'"),
+        }
+        match invalid.load(Relaxed) {
+            it if it == Invalid::Null as u8 => lua.create_string("null").map(Value::String),
+            it => Ok(Value::Boolean(it == Invalid::Written as u8)),
+        }
+    })?;
+    table.set("encode_invalid_numbers", invalid)
+}
 
 pub(crate) fn install(
     lua: &Lua,
@@ -33,6 +130,7 @@ pub(crate) fn install(
             out: Vec::new(),
             number_text: &number_text,
             meter: &Meter::new(&shared),
+            settings: &shared.json,
         };
         match writer.encode(&value, 0)? {
             None => lua.create_string(writer.out)?.into_lua_multi(lua),
@@ -42,10 +140,13 @@ pub(crate) fn install(
     table.set("encode", encode)?;
     let shared = Arc::clone(budget);
     let decode = lua.create_function(move |lua, text: LuaString| {
-        decode(lua, &text.as_bytes(), &Meter::new(&shared))
+        let depth = shared.json.decode_depth.load(Relaxed);
+        let depth = DEPTH_MAX.min(depth as usize);
+        decode(lua, &text.as_bytes(), &Meter::new(&shared), depth)
     })?;
     table.set("decode", decode)?;
     table.set("null", NULL)?;
+    install_settings(lua, &table, budget)?;
     native.set("cjson", table)
 }
 
@@ -54,6 +155,7 @@ struct Writer<'w> {
     out: Vec<u8>,
     number_text: &'w Function,
     meter: &'w Meter<'w>,
+    settings: &'w JsonSettings,
 }
 
 impl Writer<'_> {
@@ -75,15 +177,15 @@ impl Writer<'_> {
             }
             Value::Number(number) => {
                 if !number.is_finite() {
-                    let text = "Cannot serialise number: must not be NaN or Inf";
-                    return Ok(Some(text.to_owned()));
+                    return Ok(self.encode_invalid(*number));
                 }
                 let text: LuaString = self.number_text.call(*number)?;
                 self.out.extend_from_slice(&text.as_bytes());
             }
             Value::String(text) => self.encode_text(&text.as_bytes())?,
             Value::Table(table) => {
-                if depth + 1 > DEPTH_MAX {
+                let depth_max = self.settings.encode_depth.load(Relaxed) as usize;
+                if depth + 1 > DEPTH_MAX.min(depth_max) {
                     return Ok(Some(format!(
                         "Cannot serialise, excessive depth ({})",
                         depth + 1
@@ -97,6 +199,22 @@ impl Writer<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Writes a number that JSON does not have; why it is not written, if so.
+    fn encode_invalid(&mut self, number: f64) -> Option<String> {
+        let invalid = self.settings.invalid.load(Relaxed);
+        if invalid == Invalid::Refused as u8 {
+            return Some("Cannot serialise number: must not be NaN or Inf".to_owned());
+        }
+        let text: &[u8] = match number {
+            _ if invalid == Invalid::Null as u8 => b"null",
+            number if number.is_nan() => b"nan",
+            number if number < 0.0 => b"-inf",
+            _ => b"inf",
+        };
+        self.out.extend_from_slice(text);
+        None
     }
 
     fn encode_text(&mut self, text: &[u8]) -> Result<()> {
@@ -194,12 +312,13 @@ fn array_len(table: &Table, meter: &Meter<'_>) -> Result<std::result::Result<Opt
     Ok(Ok((count > 0).then_some(largest)))
 }
 
-fn decode(lua: &Lua, text: &[u8], meter: &Meter<'_>) -> Result<MultiValue> {
+fn decode(lua: &Lua, text: &[u8], meter: &Meter<'_>, depth_max: usize) -> Result<MultiValue> {
     let mut input = serde_json::Deserializer::from_slice(text);
     let element = Element {
         lua,
         meter,
         depth: 0,
+        depth_max,
     };
     let decoded = element
         .deserialize(&mut input)
@@ -218,11 +337,12 @@ struct Element<'l> {
     lua: &'l Lua,
     meter: &'l Meter<'l>,
     depth: usize,
+    depth_max: usize,
 }
 
 impl Element<'_> {
     fn inner<E: serde::de::Error>(self) -> std::result::Result<Self, E> {
-        if self.depth >= DEPTH_MAX {
+        if self.depth >= self.depth_max {
             let depth = self.depth + 1;
             return Err(E::custom(format!(
                 "Found too many nested data structures ({depth})"

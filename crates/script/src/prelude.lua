@@ -385,7 +385,7 @@ base.struct = lock(native.struct)
 local redis = {}
 
 -- In Rust, so that `return redis.call(...)`, which leaves no trace of a caller in Lua, leaves one.
-redis.call, redis.pcall = native.call, native.pcall
+redis.call, redis.pcall, redis.acl_check_cmd = native.call, native.pcall, native.acl_check_cmd
 
 function redis.error_reply(text)
   if type(text) ~= 'string' then

@@ -224,6 +224,13 @@ impl<V: StepView> CommandHost for Commands<'_, V> {
             Err(Failure::Suspend) => None,
         }
     }
+
+    fn may(&self, words: &[&[u8]]) -> Option<bool> {
+        let args: OwnedArgs = words.iter().collect();
+        let args = args.as_args();
+        let spec = resolve(args).ok()?;
+        Some(self.check_rights(spec, args).is_ok())
+    }
 }
 
 impl<V: StepView> Commands<'_, V> {
