@@ -8,6 +8,7 @@ use brickyard_bench::process::Process;
 use brickyard_bench::{
     Arrivals, Distribution, KeySpace, Options, Pace, Report, Target, Until, Workload,
 };
+use std::thread::scope;
 use std::time::{Duration, Instant};
 
 /// What is asked, and how.
@@ -137,9 +138,53 @@ pub(crate) struct Seen {
 
 /// Runs a load; the servers are those whose processor time counts.
 pub(crate) fn see(processes: &[&Process], way: Way, options: &Options) -> anyhow::Result<Seen> {
+    let loads = std::slice::from_ref(options);
+    let mut all = see_together(processes, way, loads)?;
+    all.reports
+        .pop()
+        .map(|report| Seen {
+            report,
+            cpu_s: all.cpu_s,
+            wall_s: all.wall_s,
+        })
+        .context("a load without a report")
+}
+
+/// What was seen of several loads.
+pub(crate) struct SeenTogether {
+    reports: Vec<Report>,
+    cpu_s: Vec<f64>,
+    wall_s: f64,
+}
+
+impl SeenTogether {
+    /// Processor time of all servers for one operation.
+    pub(crate) fn cpu_us(&self) -> f64 {
+        let count: u64 = self.reports.iter().map(|it| it.count).sum();
+        self.cpu_s.iter().sum::<f64>() * 1e6 / count.max(1) as f64
+    }
+}
+
+/// Runs several loads at the same time, as on several clusters.
+pub(crate) fn see_together(
+    processes: &[&Process],
+    way: Way,
+    loads: &[Options],
+) -> anyhow::Result<SeenTogether> {
     let cpu = || -> anyhow::Result<Vec<_>> { processes.iter().map(|it| it.cpu()).collect() };
     let (before, begin) = (cpu()?, Instant::now());
-    let report = way.run(options).with_context(|| {
+    let reports: Result<Vec<Report>, _> = scope(|scope| {
+        let running: Vec<_> = loads
+            .iter()
+            .map(|load| scope.spawn(move || way.run(load)))
+            .collect();
+        let ended = running.into_iter().map(|it| {
+            it.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        ended.collect()
+    });
+    let reports = reports.with_context(|| {
         let words = processes.iter().map(|it| it.last_words());
         words.collect::<String>()
     })?;
@@ -149,8 +194,8 @@ pub(crate) fn see(processes: &[&Process], way: Way, options: &Options) -> anyhow
         let (user, system) = now.since(then);
         user + system
     });
-    Ok(Seen {
-        report,
+    Ok(SeenTogether {
+        reports,
         cpu_s: cpu_s.collect(),
         wall_s,
     })

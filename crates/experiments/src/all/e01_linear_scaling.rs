@@ -3,12 +3,14 @@
 use crate::data::{Data, Point};
 use crate::experiment::{Expected, Experiment, Original, Paper};
 use crate::figure::{Axis, Figure, Look, exact};
-use crate::judgement::{Judgement, bottom, log_slope, top};
-use crate::load::{Way, Work, fill, see};
+use crate::judgement::{Judgement, bottom, top};
+use crate::load::{Way, Work, fill, see, see_together};
 use crate::nodes::{Nodes, Shape};
 use crate::number::shown;
 use crate::run::Run;
 use crate::table::Table;
+use brickyard_bench::{Options, Target};
+use std::time::Duration;
 
 pub(super) static EXPERIMENT: Experiment = Experiment {
     number: 1,
@@ -20,18 +22,22 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         setup: "1 to 128 bricks, one a processor (500 MHz), two replicas, values of 150 bytes in memory; clients with a closed pipeline of 100 operations each, more of them until throughput is flat.",
         found: "A straight line between two logarithmic axes up to 128 bricks: 61,432 reads a second and 13,582 writes a second, which is 480 and 106 for each brick; a write costs 4.5 times a read.",
     },
-    scaled: "Two cores cannot show 128 bricks. What a brick can do is the inverse of the processor time that it takes for an operation, and bricks share nothing that they write: so the processor time \
-             for one operation is measured on 1, 2, 3, 4 and 6 bricks, each a process, all on one core, loaded through the client library, which goes to the brick of each key. If it does not grow with \
-             the bricks, throughput grows with them. From 1 to 1,024 bricks the throughput is modelled from it, one core a brick, and drawn as modelled.",
+    scaled: "Two cores cannot show 128 bricks. What a brick can do is the inverse of the processor time that it takes for an operation, and bricks share nothing that they write: if an operation takes \
+             no more where there are more bricks, throughput grows with them. So that time is measured on 1, 2, 4 and 6 bricks, each a process, loaded through the client library, which goes to the brick of \
+             each key. All of them have one core and its caches between them, which bricks on machines of their own do not: so the same number of bricks as clusters of two, which know nothing of each other, \
+             is measured beside them, on the same core under the same load in the same rounds. What is dearer in the one cluster is what a cluster's size costs. From 1 to 1,024 bricks the throughput is \
+             modelled, one core a brick, and drawn as modelled.",
     expected: Expected::Reproduced,
-    shape: "processor time for an operation does not grow with the bricks, so a straight line; and a write on two copies costs several reads, as it did",
+    shape: "an operation takes as long in one cluster as in as many bricks that are clusters of two, so a straight line; and a write on two copies costs several reads, as it did",
     minutes: 4.0,
     measure,
     judge,
 };
 
 /// Bricks that run, one a node.
-const BRICKS: [usize; 5] = [1, 2, 3, 4, 6];
+const BRICKS: [usize; 4] = [1, 2, 4, 6];
+/// Of these, as many are also there as clusters of two.
+const BESIDE: [usize; 2] = [4, 6];
 /// Bricks that are modelled.
 const MODELLED: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1_024.0];
 /// Clients, each with a pipeline of 100 operations for each brick.
@@ -40,38 +46,84 @@ const TABLE: &str = "e1";
 /// Reads and writes of 128 bricks, and their ratio for each of them.
 const PUBLISHED: [(&str, f64); 2] = [("get", 61_432.0), ("put", 13_582.0)];
 
-fn measure(run: &Run<'_>) -> anyhow::Result<Data> {
-    let mut data = Data::default();
-    let mut clusters = Vec::new();
-    for bricks in BRICKS {
+/// A cluster, and what it is asked for.
+struct Loaded {
+    bricks: usize,
+    nodes: Nodes,
+    target: Target,
+    work: Work,
+}
+
+impl Loaded {
+    fn start(run: &Run<'_>, name: &str, bricks: usize) -> anyhow::Result<Self> {
         run.say(&format!("starts {bricks} bricks"))?;
-        let nodes = Nodes::start(run, &format!("of{bricks}"), bricks, Shape::default())?;
+        let nodes = Nodes::start(run, name, bricks, Shape::default())?;
         // Two copies where there are two bricks, as the original had; a brick alone has one.
         nodes.create(TABLE, bricks.min(2), &["DURABILITY", "memory"])?;
         let target = nodes.target(TABLE)?;
         let work = Work {
-            keys: run.quick(10_000, 100_000),
-            // As much for each brick, whatever their number, and as much at a time.
+            // As many for each brick, whatever their number, and as much at a time.
+            keys: run.quick(5_000, 50_000) * bricks as u64,
             pipeline: Work::DDS.pipeline * bricks,
             connections: CLIENTS,
             ..Work::DDS
         };
-        fill(Way::Library, &work.closed(&target, run.piece(10)))?;
-        clusters.push((bricks, nodes, target, work));
+        fill(Way::Library, &work.closed(&target, run.piece(PIECES)))?;
+        Ok(Self {
+            bricks,
+            nodes,
+            target,
+            work,
+        })
     }
+
+    fn load(&self, is_write: bool, time: Duration) -> Options {
+        let work = if is_write {
+            self.work.writes()
+        } else {
+            self.work
+        };
+        work.closed(&self.target, time)
+    }
+}
+
+/// Measurements of a round.
+const PIECES: usize = 2 * (BRICKS.len() + BESIDE.len());
+
+fn measure(run: &Run<'_>) -> anyhow::Result<Data> {
+    let mut data = Data::default();
+    let mut clusters = Vec::new();
+    for bricks in BRICKS {
+        clusters.push(Loaded::start(run, &format!("of{bricks}"), bricks)?);
+    }
+    let mut pairs = Vec::new();
+    for number in 0..BESIDE[1] / 2 {
+        pairs.push(Loaded::start(run, &format!("pair{number}"), 2)?);
+    }
+    let time = run.piece(PIECES);
     run.rounds(|round| {
         for (name, is_write) in [("get", false), ("put", true)] {
-            for (bricks, nodes, target, work) in &clusters {
+            for cluster in &clusters {
+                let bricks = cluster.bricks;
                 run.say(&format!("{name}, {bricks} bricks"))?;
-                let work = if is_write { work.writes() } else { *work };
-                let options = work.closed(target, run.piece(10));
-                let seen = see(&nodes.processes(), Way::Library, &options)?;
-                data.add(name, *bricks as f64, round, &seen.measures());
+                let options = cluster.load(is_write, time);
+                let seen = see(&cluster.nodes.processes(), Way::Library, &options)?;
+                data.add(name, bricks as f64, round, &seen.measures());
                 // The busiest brick's share of all processor time: 1 is even.
                 let sum: f64 = seen.cpu_s.iter().sum();
                 let most = seen.cpu_s.iter().copied().fold(0.0, f64::max);
-                let measures = [("busiest_over_mean", most * *bricks as f64 / sum)];
-                data.add(name, *bricks as f64, round, &measures);
+                let measures = [("busiest_over_mean", most * bricks as f64 / sum)];
+                data.add(name, bricks as f64, round, &measures);
+                if !BESIDE.contains(&bricks) {
+                    continue;
+                }
+                run.say(&format!("{name}, {bricks} bricks in clusters of two"))?;
+                let pairs = &pairs[..bricks / 2];
+                let processes: Vec<_> = pairs.iter().flat_map(|it| it.nodes.processes()).collect();
+                let loads: Vec<_> = pairs.iter().map(|it| it.load(is_write, time)).collect();
+                let apart = see_together(&processes, Way::Library, &loads)?.cpu_us();
+                let measures = [("apart_us", apart), ("beside_apart", seen.cpu_us() / apart)];
+                data.add(name, bricks as f64, round, &measures);
             }
         }
         Ok(())
@@ -103,18 +155,6 @@ fn modelled(data: &Data, name: &str) -> Vec<Point> {
     MODELLED.into_iter().map(point).collect()
 }
 
-/// Of two bricks and more, what an operation cost in the round that was disturbed least.
-fn quietest(data: &Data, name: &str) -> Vec<Point> {
-    let line = data.line(name, "cpu_us").into_iter();
-    let several = line.filter(|point| point.x > 1.0);
-    several
-        .map(|point| Point {
-            median: point.min,
-            ..point
-        })
-        .collect()
-}
-
 fn judge(data: &Data) -> Judgement {
     let mut it = Judgement::default();
     let mut costs = Figure::new(
@@ -129,6 +169,11 @@ fn judge(data: &Data) -> Judgement {
     );
     for (name, published) in PUBLISHED {
         costs.curve(name, Look::Measured, data.line(name, "cpu_us"));
+        costs.curve(
+            &format!("{name}, in clusters of two"),
+            Look::Measured,
+            data.line(name, "apart_us"),
+        );
         rates.curve(
             &format!("{name}, modelled"),
             Look::Modelled,
@@ -139,16 +184,18 @@ fn judge(data: &Data) -> Judgement {
     }
     it.figures = vec![costs, rates];
     for (name, _) in PUBLISHED {
-        // Throughput is bricks over cost: the slope of one is 1 less that of the other.
-        it.within(
-            &format!("slope of {name} throughput over 2 to 6 bricks between logarithmic axes, least disturbed rounds"),
-            1.0 - log_slope(&quietest(data, name)),
-            0.85..=1.15,
-        );
+        for bricks in BESIDE {
+            it.within(
+                &format!("time for a {name} in one cluster of {bricks} bricks, beside {} clusters of two", bricks / 2),
+                data.median(name, bricks as f64, "beside_apart"),
+                0.8..=1.2,
+            );
+        }
     }
     let mean = |name: &str| {
-        let costs = quietest(data, name);
-        costs.iter().map(|point| point.median).sum::<f64>() / costs.len() as f64
+        let costs = data.line(name, "cpu_us").into_iter();
+        let several: Vec<f64> = costs.filter(|it| it.x > 1.0).map(|it| it.median).collect();
+        several.iter().sum::<f64>() / several.len() as f64
     };
     it.within(
         "how many times a read a write on two copies costs (2000: 4.5)",
@@ -175,6 +222,8 @@ fn judge(data: &Data) -> Judgement {
         "bricks",
         &[
             ("cpu_us", "CPU µs/op"),
+            ("apart_us", "in clusters of two"),
+            ("beside_apart", "beside them"),
             ("busiest_over_mean", "busiest brick over mean"),
             ("ops_per_s", "ops/s of one client thread"),
             ("p99_us", "p99 µs"),
@@ -185,15 +234,22 @@ fn judge(data: &Data) -> Judgement {
 
 #[cfg(test)]
 mod e01_linear_scaling_test {
-    use super::{BRICKS, judge};
+    use super::{BESIDE, BRICKS, judge};
     use crate::data::Data;
 
-    fn data(cost: impl Fn(&str, usize) -> f64) -> Data {
+    /// What an operation costs on so many bricks, in one cluster (`true`) or in clusters of two.
+    fn data(cost: impl Fn(&str, usize, bool) -> f64) -> Data {
         let mut data = Data::default();
         for name in ["get", "put"] {
             for bricks in BRICKS {
-                let measures = [("cpu_us", cost(name, bricks)), ("busiest_over_mean", 1.05)];
+                let one = cost(name, bricks, true);
+                let measures = [("cpu_us", one), ("busiest_over_mean", 1.05)];
                 data.add(name, bricks as f64, 0, &measures);
+                if BESIDE.contains(&bricks) {
+                    let apart = cost(name, bricks, false);
+                    let measures = [("apart_us", apart), ("beside_apart", one / apart)];
+                    data.add(name, bricks as f64, 0, &measures);
+                }
             }
         }
         data
@@ -201,19 +257,27 @@ mod e01_linear_scaling_test {
 
     #[test]
     fn a_cost_that_does_not_grow_is_a_straight_line() {
-        let judgement = judge(&data(|name, _| if name == "get" { 1.0 } else { 3.0 }));
+        let judgement = judge(&data(|name, _, _| if name == "get" { 1.0 } else { 3.0 }));
         assert!(judgement.holds(), "{:#?}", judgement.checks);
     }
 
     #[test]
-    fn a_cost_that_grows_with_the_bricks_is_none() {
-        let judgement = judge(&data(|_, bricks| bricks as f64));
-        assert!(!judgement.holds());
+    fn what_a_core_costs_that_is_shared_is_not_the_clusters() {
+        let judgement = judge(&data(|_, bricks, _| 1.0 + bricks as f64 / 10.0));
+        assert!(judgement.holds(), "{:#?}", judgement.checks);
+    }
+
+    #[test]
+    fn a_cost_that_grows_with_the_cluster_is_no_straight_line() {
+        let judgement = judge(&data(
+            |_, bricks, is_one| if is_one { bricks as f64 } else { 2.0 },
+        ));
+        assert_eq!(judgement.checks.iter().filter(|it| !it.holds).count(), 4);
     }
 
     #[test]
     fn writes_that_cost_a_dozen_reads_are_too_dear() {
-        let judgement = judge(&data(|name, _| if name == "get" { 1.0 } else { 12.0 }));
+        let judgement = judge(&data(|name, _, _| if name == "get" { 1.0 } else { 12.0 }));
         assert_eq!(judgement.checks.iter().filter(|it| !it.holds).count(), 1);
     }
 }
