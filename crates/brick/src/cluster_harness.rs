@@ -182,6 +182,11 @@ impl Cluster {
     }
 
     pub(crate) fn connect(&mut self, host: usize, port: Port) -> Client {
+        self.connect_to(host, port, "t")
+    }
+
+    /// The same, to another table.
+    pub(crate) fn connect_to(&mut self, host: usize, port: Port, table: &str) -> Client {
         let accepted = Accepted {
             port,
             peer: "127.0.0.1:5000".to_owned(),
@@ -189,7 +194,7 @@ impl Cluster {
         };
         let id = self.brick(host).accept(accepted).unwrap();
         let client = Client { host, id };
-        assert_eq!(self.call(client, "TABLE USE t"), "+OK");
+        assert_eq!(self.call(client, &format!("TABLE USE {table}")), "+OK");
         client
     }
 

@@ -13,24 +13,29 @@
 mod asking;
 mod commit;
 mod draft;
+mod locks;
 mod recover;
+mod settle;
 
 use crate::core::Core;
-use crate::distributed::part::{After, Answer, Ask, Bytes, Lock, Part};
-use crate::distributed::{Action, Age, Drafted, Known, Phase, Running, Setback};
+use crate::distributed::part::{Answer, Ask, Bytes, Part};
+use crate::distributed::{
+    Action, Age, Drafted, Keys, Known, PerKey, Phase, Portion, Running, Setback,
+};
 use crate::keyed::Caller;
 use crate::output::CommitDependency;
 use crate::refusal::{dropped_table, error_line};
 use crate::request::{Request, Token};
 use crate::version::Version;
-use asking::{Asker, ask_all, by_partition, resolve, token_of, whose};
+use asking::{Asker, ask_all, by_partition, named_table, names_of, resolve, token_of, whose};
 use brickyard_command::ErrorReply;
+use brickyard_types::TableId;
 use brickyard_types::limits::KEY_BYTES_MAX;
 use brickyard_wire::Reply;
 use commit::{Commit, Failed, commit, place_of};
 use draft::{Draft, draft};
+use locks::locks_of;
 use recover::{look_into_intents, on_recovery_answer};
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A part whose answer nobody waits for.
@@ -90,13 +95,16 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Transactions whose pause is over are tried again.
+    /// Transactions whose pause is over go on.
     pub(crate) fn retry(&mut self) {
         let now = self.core.now;
         while !self.scripts_have_had_their_turn()
             && let Some((number, running)) = self.core.requests.distributed.take_due(now)
         {
-            self.attempt(number, running);
+            match running.phase {
+                Phase::Unresolved(_) => self.resolve(number, running),
+                _ => self.attempt(number, running),
+            }
         }
     }
 
@@ -151,7 +159,13 @@ impl<'a> Coordinator<'a> {
                 None => return self.place_again(running),
             }
         }
+        if let Some(across) = running.transaction().across
+            && self.core.tables.index_of(across.table).is_none()
+        {
+            return self.await_table(number, running, across.table);
+        }
         let caller = Caller::of(&running.request, table, self.core.member());
+        let caller = (caller, table_id);
         let drafted = draft(self.core, running.transaction(), caller, running.known());
         match drafted {
             Draft::Wants(keys) => self.read(number, running, keys),
@@ -169,84 +183,70 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Asks for what keys hold.
-    fn read(&mut self, number: u64, mut running: Running, keys: BTreeSet<Vec<u8>>) {
+    fn read(&mut self, number: u64, mut running: Running, keys: Keys) {
         assert!(!keys.is_empty(), "a draft waits for no key");
         running.phase = Phase::Reading;
         let reserves = running.attempts > 0;
-        let asks = |keys: &[Vec<u8>]| Ask::Read {
-            keys: keys.iter().cloned().map(Bytes).collect(),
+        let asks = |portion: &Portion| Ask::Read {
+            keys: portion.keys.iter().cloned().map(Bytes).collect(),
             reserves,
         };
-        self.ask_parts(number, running, keys.into_iter().collect(), asks);
+        self.ask_parts(number, running, keys.to_names(), asks);
     }
 
     /// The commands have run: what they read is looked at again, or locked, or it commits.
     fn decide(&mut self, number: u64, mut running: Running, table: usize) {
+        let home = running.request.table;
         if running.drafted.writes.is_empty() {
-            let watched = running.transaction().watches.iter();
-            let mut all: BTreeMap<Vec<u8>, Version> =
-                watched.map(|it| (it.key.clone(), it.version)).collect();
+            let mut all: PerKey<Version> = PerKey::default();
+            for watch in &running.transaction().watches {
+                all.insert(home, watch.key.clone(), watch.version);
+            }
             let is_one_moment = running.reads <= 1 && all.is_empty();
-            for key in &running.drafted.reads {
-                let version = running.known().get(key).map(|it| it.version);
-                all.entry(key.clone())
-                    .or_insert_with(|| version.unwrap_or(Version::Unknown));
+            for (of, key) in running.drafted.reads.names() {
+                let version = running.known().get(of, key).map(|it| it.version);
+                all.or_insert(of, key, || version.unwrap_or(Version::Unknown));
             }
             // Without a key it rests on nothing: a script that was refused, or touched none.
             if is_one_moment || all.is_empty() {
                 return self.answer_reads(running);
             }
             running.phase = Phase::Checking;
-            let asks = |keys: &[Vec<u8>]| {
-                let versions = keys.iter().map(|key| {
-                    let version = all.get(key).copied().unwrap_or(Version::Unknown);
+            let asks = |portion: &Portion| {
+                let versions = portion.keys.iter().map(|key| {
+                    let version = all.get(portion.table, key).copied();
+                    let version = version.unwrap_or(Version::Unknown);
                     (Bytes(key.clone()), version.encode())
                 });
                 Ask::Check(versions.collect())
             };
-            let keys = all.keys().cloned().collect();
-            return self.ask_parts(number, running, keys, asks);
+            return self.ask_parts(number, running, all.to_names(), asks);
         }
         let Some(leaf) = self.core.locate(table, running.anchor()).map(|it| it.leaf) else {
             return self.refuse_transaction(&running, &error_line(&dropped_table()));
         };
-        let is_foreign =
-            |core: &Core, key: &[u8]| core.locate(table, key).is_some_and(|it| it.leaf != leaf);
-        let mut locks: BTreeMap<Vec<u8>, Lock> = BTreeMap::new();
-        let lock = |key: &Vec<u8>, version: Option<Version>, after: After| Lock {
-            key: Bytes(key.clone()),
-            expected: version.map(Version::encode),
-            after,
+        let is_foreign = |core: &Core, of: TableId, key: &[u8]| {
+            of != home || core.locate(table, key).is_some_and(|it| it.leaf != leaf)
         };
-        for (key, after) in &running.drafted.writes {
-            locks.insert(key.clone(), lock(key, None, after.clone()));
-        }
-        let known = |key: &Vec<u8>| running.known().get(key).map(|it| it.version);
-        let read = running.drafted.reads.iter();
-        let read = read.map(|key| (key, known(key).unwrap_or(Version::Unknown)));
-        let watched = running.transaction().watches.iter();
-        let watched = watched.map(|it| (&it.key, it.version));
-        // A key that is watched has to be what it was then.
-        for (key, version) in read.chain(watched) {
-            let entry = locks.entry(key.clone());
-            entry
-                .or_insert_with(|| lock(key, None, After::Same))
-                .expected = Some(version.encode());
-        }
-        locks.retain(|key, _| is_foreign(self.core, key));
+        let mut locks = locks_of(&running);
+        locks.retain(|of, key| is_foreign(self.core, of, key));
         let anchor = running.anchor().to_vec();
-        let is_touched =
-            running.drafted.writes.contains_key(&anchor) || running.drafted.reads.contains(&anchor);
+        let drafted = &running.drafted;
+        let is_touched = drafted.writes.has(home, &anchor) || drafted.reads.has(home, &anchor);
         if !locks.is_empty() && !is_touched {
+            let mut keys = Keys::default();
+            keys.note(home, &anchor);
             // Its record says what was decided, so what it holds has to be known.
-            if !running.known().contains_key(&anchor) {
-                return self.read(number, running, BTreeSet::from([anchor]));
+            if !running.known().has(home, &anchor) {
+                return self.read(number, running, keys);
             }
-            running.drafted.reads.insert(anchor);
+            running.drafted.reads.note(home, &anchor);
         }
-        let touched = locks.keys().chain(running.drafted.writes.keys());
-        let is_new = |key: &&Vec<u8>| !running.known().contains_key(*key);
-        let new: BTreeSet<Vec<u8>> = touched.filter(is_new).cloned().collect();
+        let touched = locks.names().chain(running.drafted.writes.names());
+        let mut new = Keys::default();
+        for (of, key) in touched.filter(|(of, key)| !running.known().has(*of, key)) {
+            new.note(of, key);
+        }
         if running.attempts > 0 && !new.is_empty() {
             // Others were first, also with keys of which nothing is read: it has to reserve these, too.
             return self.read(number, running, new);
@@ -256,15 +256,12 @@ impl<'a> Coordinator<'a> {
             return self.commit_transaction(number, running);
         }
         running.phase = Phase::Locking;
-        let asks = |keys: &[Vec<u8>]| {
-            Ask::Lock(
-                keys.iter()
-                    .filter_map(|key| locks.get(key).cloned())
-                    .collect(),
-            )
+        let asks = |portion: &Portion| {
+            let keys = portion.keys.iter();
+            let locked = keys.filter_map(|key| locks.get(portion.table, key).cloned());
+            Ask::Lock(locked.collect())
         };
-        let keys = locks.keys().cloned().collect();
-        self.ask_parts(number, running, keys, asks);
+        self.ask_parts(number, running, locks.to_names(), asks);
     }
 
     /// Asks each partition for its part of these keys.
@@ -272,15 +269,15 @@ impl<'a> Coordinator<'a> {
         &mut self,
         number: u64,
         mut running: Running,
-        keys: Vec<Vec<u8>>,
-        asks: impl Fn(&[Vec<u8>]) -> Ask,
+        keys: Vec<(TableId, Vec<u8>)>,
+        asks: impl Fn(&Portion) -> Ask,
     ) {
         assert!(!keys.is_empty(), "no key is asked for: {:?}", running.phase);
         assert_eq!(running.missing, 0, "answers of round {}", running.round);
         running.round += 1;
         running.setback = None;
-        let table = running.request.table;
-        running.asked = by_partition(self.core, table, keys);
+        let home = running.request.table;
+        running.asked = by_partition(self.core, keys);
         running.missing = running.asked.len();
         if running.phase == Phase::Reading {
             running.reads += running.missing as u32;
@@ -288,18 +285,21 @@ impl<'a> Coordinator<'a> {
         let asker = Asker {
             number,
             round: running.round,
-            table,
             deadline: running.request.deadline,
         };
         let (id, age) = (running.id, running.age);
         let anchor = Bytes(running.anchor().to_vec());
-        let parts = running.asked.iter().map(|keys| Part {
-            id,
-            age,
-            anchor: anchor.clone(),
-            ask: asks(keys),
+        let parts = running.asked.iter().map(|portion| {
+            let part = Part {
+                id,
+                age,
+                anchor: anchor.clone(),
+                ask: asks(portion),
+                anchor_table: named_table(home, portion.table),
+            };
+            (portion.table, part)
         });
-        let parts: Vec<Part> = parts.collect();
+        let parts = parts.collect();
         // It has to be known before its parts are asked for: what has become of it may be asked at once.
         self.keep(number, running);
         ask_all(self.core, &asker, parts);
@@ -312,7 +312,7 @@ impl<'a> Coordinator<'a> {
         part: u32,
         bytes: &[u8],
     ) {
-        if round != running.round || matches!(running.phase, Phase::Pausing(_)) {
+        if round != running.round || running.retry_at().is_some() {
             self.keep(number, running);
             return;
         }
@@ -322,12 +322,13 @@ impl<'a> Coordinator<'a> {
         match (running.phase, Answer::decode(bytes)) {
             (Phase::Committing, _) => return self.on_commit_answer(number, running, bytes),
             (Phase::Reading, Ok(Answer::Read(all)))
-                if asked.is_some_and(|asked| asked.len() == all.len()) =>
+                if asked.is_some_and(|asked| asked.keys.len() == all.len()) =>
             {
-                let keys = asked.cloned().unwrap_or_default();
-                for (key, (held, version)) in keys.into_iter().zip(all) {
-                    let version = Version::decode(version);
-                    running.learn(key, Known { held, version });
+                if let Some(Portion { table, keys }) = asked.cloned() {
+                    for (key, (held, version)) in keys.into_iter().zip(all) {
+                        let version = Version::decode(version);
+                        running.learn(table, key, Known { held, version });
+                    }
                 }
                 if !self.core.requests.distributed.has_room_for(running.bytes()) {
                     let line = error_line(&too_much(self.core));
@@ -335,6 +336,8 @@ impl<'a> Coordinator<'a> {
                 }
             }
             (_, Ok(Answer::Done)) => {}
+            // It went by what this brick has said before.
+            (Phase::Resolving, Ok(Answer::Differs(_))) if self.is_still_in_place(&running) => {}
             (_, Ok(Answer::Differs(key))) => {
                 let mut watches = running.transaction().watches.iter();
                 let is_watched = watches.any(|watch| watch.key == key.0);
@@ -389,6 +392,10 @@ impl<'a> Coordinator<'a> {
         let Some(place) = running.place else {
             unreachable!("a transaction that writes has a place");
         };
+        if self.lacks_other_table(&running) {
+            let line = error_line(&settle::OTHER_DROPPED);
+            return self.set_back(number, running, Setback::Refused(line));
+        }
         let committed = commit(
             self.core,
             &Commit {
@@ -402,7 +409,7 @@ impl<'a> Coordinator<'a> {
                 known: running.known(),
                 reads: &running.drafted.reads,
                 writes: &running.drafted.writes,
-                locked: running.asked.concat(),
+                locked: &running.asked,
             },
         );
         let dependency = match committed {
@@ -423,9 +430,12 @@ impl<'a> Coordinator<'a> {
         };
         self.core.stats().distributed.committed.add(1);
         self.publish_drafted(&mut running);
-        let reply = std::mem::take(&mut running.drafted.reply);
-        self.reply(&running, reply, dependency);
+        if !running.is_across() {
+            let reply = std::mem::take(&mut running.drafted.reply);
+            self.reply(&running, reply, dependency);
+        }
         if running.asked.is_empty() {
+            assert!(!running.is_across(), "it has written nothing across");
             return;
         }
         assert!(
@@ -451,22 +461,39 @@ impl<'a> Coordinator<'a> {
     /// Its operation has committed, or nobody knows: then whoever meets an intent asks for the outcome.
     fn on_commit_answer(&mut self, number: u64, mut running: Running, bytes: &[u8]) {
         if Answer::decode(bytes) != Ok(Answer::Done) {
+            if running.is_across() {
+                self.reply(&running, bytes.to_vec(), CommitDependency::NONE);
+            }
             return self.leave_to_recovery(&running);
+        }
+        if running.is_across() {
+            return self.resolve(number, running);
         }
         running.phase = Phase::Resolving;
         running.request.deadline = self.core.deadline();
-        let keys = running.asked.concat();
-        self.ask_parts(number, running, keys, |keys| resolve(keys, true));
+        let keys = names_of(&running.asked);
+        self.ask_parts(number, running, keys, |portion| {
+            resolve(&portion.keys, true)
+        });
     }
 
     /// Its intents are gone: the anchor's goes, too. If some may be there yet, it stays, and whoever meets it sees to the rest.
     fn close(&mut self, number: u64, mut running: Running) {
-        if running.setback.is_some() {
-            return self.leave_to_recovery(&running);
+        match running.setback.is_some() {
+            true if running.is_across() => return self.resolve_later(number, running),
+            true => return self.leave_to_recovery(&running),
+            false => {}
+        }
+        if running.is_across() {
+            let reply = std::mem::take(&mut running.drafted.reply);
+            self.reply(&running, reply, CommitDependency::NONE);
+            running.request.deadline = self.core.deadline();
         }
         running.phase = Phase::Closing;
-        let anchor = vec![running.anchor().to_vec()];
-        self.ask_parts(number, running, anchor, |keys| resolve(keys, true));
+        let anchor = vec![(running.request.table, running.anchor().to_vec())];
+        self.ask_parts(number, running, anchor, |portion| {
+            resolve(&portion.keys, true)
+        });
     }
 
     /// What is left of it is looked into as if its coordinator were gone.
@@ -484,6 +511,9 @@ impl<'a> Coordinator<'a> {
         }
         self.take_back(&mut running);
         match setback {
+            Setback::Refused(_) if self.lacks_other_table(&running) => {
+                self.refuse_transaction(&running, &error_line(&settle::OTHER_DROPPED));
+            }
             Setback::Refused(line) => self.refuse_transaction(&running, &line),
             Setback::Watched => {
                 let mut reply = Vec::new();
@@ -511,23 +541,26 @@ impl<'a> Coordinator<'a> {
 
     /// Nobody need wait any longer for what it has reserved.
     fn let_go(&mut self, running: &Running) {
-        let keys = running.known().keys().cloned().collect();
-        let groups = by_partition(self.core, running.request.table, keys);
-        self.ask_nobody(running, &groups);
+        let portions = by_partition(self.core, running.known().to_names());
+        self.ask_nobody(running, &portions);
     }
 
     /// What these keys have of the attempt goes, be it an intent or a reservation.
-    fn ask_nobody(&mut self, running: &Running, groups: &[Vec<Vec<u8>>]) {
-        let parts = groups.iter().map(|keys| Part {
-            id: running.id,
-            age: running.age,
-            anchor: Bytes(running.anchor().to_vec()),
-            ask: resolve(keys, false),
+    fn ask_nobody(&mut self, running: &Running, portions: &[Portion]) {
+        let home = running.request.table;
+        let parts = portions.iter().map(|portion| {
+            let part = Part {
+                id: running.id,
+                age: running.age,
+                anchor: Bytes(running.anchor().to_vec()),
+                ask: resolve(&portion.keys, false),
+                anchor_table: named_table(home, portion.table),
+            };
+            (portion.table, part)
         });
         let asker = Asker {
             number: NOBODY,
             round: 0,
-            table: running.request.table,
             deadline: self.core.deadline(),
         };
         let parts = parts.collect();
@@ -569,13 +602,12 @@ impl<'a> Coordinator<'a> {
             return;
         }
         let classes = self.core.shared.settings.keyspace_events();
-        let Some(state) = self.core.tables.of(running.request.table) else {
-            return;
-        };
-        let notices = &mut self.core.workshop.notices;
+        let (tables, notices) = (&self.core.tables, &mut self.core.workshop.notices);
         notices.clear();
-        for (at, (cause, kind, expires, key)) in events.iter().enumerate() {
-            notices.add((classes, &state.name), (*cause, *kind, *expires), key, at);
+        for (at, (cause, kind, expires, (table, key))) in events.iter().enumerate() {
+            if let Some(state) = tables.of(*table) {
+                notices.add((classes, &state.name), (*cause, *kind, *expires), key, at);
+            }
         }
         let told: Vec<_> = notices.take().collect();
         for published in told {

@@ -17,33 +17,40 @@
 //! Whoever meets one waits. One that stays is looked into by the primary of its key (`coordinate/recover.rs`): the anchor's partition knows what became
 //! of it, and a transaction of which it knows nothing is aborted for good.
 //!
+//! A transaction may have one key in another table (MOVE, COPY with `DB`). A table can be dropped at any moment, and what its keys say with it: so
+//! the client of such a transaction is answered only when the other key has its value. Whoever then finds an intent whose anchor's table was dropped
+//! takes it back: nobody was told otherwise.
+//!
 //! Invariants (rules of docs/protocol.md):
 //! - `a vote stays`, `an anchor decides` (`keyed/part.rs`).
 //! - `one moment for all keys`: when the anchor's operation is made all other keys that were read or are written have intents, and those of the
 //!   anchor's partition are as they were read: what the client is told is true at that moment.
 //! - `a coordinator commits in the view in which it began` (`coordinate/commit.rs`): what an earlier primary, or this brick before it lost its place,
 //!   was asked about is aborted.
+//! - `two tables are answered for last` (`coordinate/settle.rs`).
 //!
 //! The files here are what is known: `running` (a transaction under way), `recovery` and `met` (intents that nobody has resolved), `reserved` (who comes next), `part` and `intent` (their
-//! forms), `action` (what is left to the brick). What is done with it: `coordinate` (from request to reply) and `keyed/part.rs` (what a partition does).
+//! forms), `per_key` (keys of tables), `action` (what is left to the brick). What is done with it: `coordinate` (from request to reply) and `keyed/part.rs` (what a partition does).
 //!
 //! Source: Peng and Dabek, "Large-scale incremental processing" (Percolator, OSDI 2010); Dragojević et al., "No compromises" (FaRM, SOSP 2015);
-//! docs/decisions/0077.
+//! docs/decisions/0077 and 0088.
 
 mod action;
 mod intent;
 mod met;
 pub(crate) mod part;
+mod per_key;
 mod recovery;
 mod reserved;
 mod running;
 
 pub(crate) use action::Action;
-pub(crate) use intent::{Intent, may_become};
+pub(crate) use intent::{Intent, Participant, may_become};
 pub(crate) use met::Met;
+pub(crate) use per_key::{Keys, PerKey};
 pub(crate) use recovery::{Recovery, Stage};
 pub(crate) use reserved::{Age, Reserved};
-pub(crate) use running::{Drafted, Event, Known, Phase, Place, Running, Setback};
+pub(crate) use running::{Drafted, Event, Known, Phase, Place, Portion, Running, Setback};
 
 use crate::output::{CommitDependency, Meets};
 use crate::request::Token;
@@ -140,10 +147,10 @@ impl Distributed {
         self.running.is_empty()
     }
 
-    /// Whether this brick may still commit that attempt at a transaction.
+    /// Whether this brick has that attempt at a transaction under way, and says what becomes of it when it knows.
     pub(crate) fn is_open(&self, id: TransactionId) -> bool {
         let mut running = self.running.values();
-        id.coordinator == self.coordinator && running.any(|it| it.may_commit(id))
+        id.coordinator == self.coordinator && running.any(|it| it.is_open(id))
     }
 
     /// A partition is to come to a moment without intents, for who wants to read it as it is then.

@@ -233,8 +233,14 @@ impl Brick {
                     let secrets_from = first_secret(Some(spec), args);
                     write_line(lines, self.core.unix, from, secrets_from, args);
                 }
-                let is_keyed =
-                    spec.key_first > 0 && spec.id != CommandId::Watch && !spec.has(flag::PUBSUB);
+                let is_keyed = spec.key_first > 0
+                    && !spec.has(flag::PUBSUB)
+                    && match spec.id {
+                        CommandId::Watch | CommandId::Move => false,
+                        // It may name another table.
+                        CommandId::Copy => args.len() <= 3,
+                        _ => true,
+                    };
                 if self.clients[id].session.multi.queue.is_some() && is_queueable(spec.id) {
                     let queued = enqueue(&self.core, &mut self.clients, id, spec, *args);
                     if let Err(error) = queued {

@@ -29,7 +29,7 @@ pub(crate) use admission::{Admission, admission_of, may_run};
 pub(crate) use attempt::{Asked, asked, honest_line, honest_reply, name_work};
 pub(crate) use exec::{Stepped, admit_steps, run_all};
 pub(crate) use part::put_intent;
-pub(crate) use run::{Caller, Missing, Ran, ran};
+pub(crate) use run::{Caller, Missing, Ran, ran, write_refusal};
 pub(crate) use script::ScriptRun;
 pub(crate) use step_view::StepView;
 #[cfg(test)]

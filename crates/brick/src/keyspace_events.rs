@@ -152,6 +152,7 @@ impl Cause {
             Self::Expired => one(EXPIRED, "expired"),
             Self::Evicted => one(EVICTED, "evicted"),
             Self::Command(Id::Rename | Id::Renamenx, _) if !is_put => one(GENERIC, "rename_from"),
+            Self::Command(Id::Move, _) if !is_put => one(GENERIC, "move_from"),
             Self::Command(Id::Hdel | Id::Hgetdel | Id::Hgetex, _) if !is_put => {
                 [Some((HASH, "hdel")), Some((GENERIC, "del"))]
             }
@@ -159,6 +160,7 @@ impl Cause {
             Self::Command(id, sets_expiry) => match id {
                 Id::Rename | Id::Renamenx => one(GENERIC, "rename_to"),
                 Id::Copy => one(GENERIC, "copy_to"),
+                Id::Move => one(GENERIC, "move_to"),
                 Id::Restore => one(GENERIC, "restore"),
                 Id::Expire | Id::Pexpire | Id::Expireat | Id::Pexpireat => one(GENERIC, "expire"),
                 Id::Persist => one(GENERIC, "persist"),

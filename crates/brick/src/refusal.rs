@@ -25,6 +25,12 @@ pub(crate) const EARLIER_NODE_SLOTS: ErrorReply = ErrorReply::constant(
      knows no transactions over several; upgrade all nodes first",
 );
 
+/// The same of transactions over two tables.
+pub(crate) const EARLIER_NODE_TABLES: ErrorReply = ErrorReply::constant(
+    "ERR nothing was done: a node of this cluster runs an earlier version of the program, which knows no transactions over two tables; \
+     upgrade all nodes first",
+);
+
 /// The same of leases.
 pub(crate) const EARLIER_NODE_LEASES: ErrorReply = ErrorReply::constant(
     "ERR LEASE GET is not known to a node of this cluster, which runs an earlier version of the program; use GET, or upgrade all nodes first",

@@ -5,6 +5,7 @@ mod answers;
 mod leases;
 mod log;
 mod transactions;
+mod two_tables;
 mod views;
 
 use crate::cluster_harness::tables::{on_disk, replicated};

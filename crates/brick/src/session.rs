@@ -6,13 +6,14 @@
 //! A command is a function of the components that it may change. It writes its reply, or refuses with an error, and says what is
 //! left to do ([`Next`]); this file does that, since it takes more of the brick than any command needs.
 //!
-//! The files: `login` (HELLO, AUTH, SELECT, RESET), `acl` and `account_rules` (ACL), `client` (CLIENT), `tracking` (CLIENT TRACKING), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
+//! The files: `login` (HELLO, AUTH, SELECT, RESET), `across` (MOVE, COPY with `DB`), `acl` and `account_rules` (ACL), `client` (CLIENT), `tracking` (CLIENT TRACKING), `channels` (SUBSCRIBE, PUBLISH), `whole` (DBSIZE, KEYS, SCAN,
 //! RANDOMKEY, FLUSHDB: every brick's share), `watch_keys` (WATCHKEYS: the same, round after round), `subrequest` (that of this brick), `listing` (its keys), `scripts` (EVAL, FCALL, SCRIPT), `functions` (FUNCTION), `transact`
 //! (MULTI, EXEC, WATCH), `tables` (TABLE), `export` (TABLE EXPORT), `digest` (TABLE DIGEST), `nodes` (NODE, REBALANCE),
 //! `cluster`, `way` (CLUSTER LOOKUP), `config`, `info`, `lease` (LEASE RETURN), `memory` (MEMORY, ROLE), `inspect` (SLOWLOG, LATENCY, COMMAND), `save` (SAVE, SHUTDOWN).
 
 mod account_rules;
 mod acl;
+pub(crate) mod across;
 pub(crate) mod audit;
 pub(crate) mod calls;
 mod channels;
@@ -77,6 +78,15 @@ impl Brick {
         // It names keys.
         if spec.id == CommandId::Request {
             return self.execute_request(id, spec, args);
+        }
+        if spec.id == CommandId::Copy {
+            match across::own_copy(&self.core, &self.clients[id], spec, *args) {
+                Ok(Some(own)) => {
+                    return self.execute_keyed(id, spec, None, &own.as_args(), None);
+                }
+                Ok(None) => {}
+                Err(error) => return self.refuse(id, Some(spec), &error),
+            }
         }
         let audited = is_audited(spec).then(|| audit::record(&self.clients[id], args));
         let outcome = self.answer(id, spec, *args).and_then(|next| {
@@ -154,6 +164,7 @@ impl Brick {
             Id::Hello | Id::Auth | Id::Select | Id::Reset => {
                 return login::login(core, clients, id, spec, args);
             }
+            Id::Move | Id::Copy => return across::across(core, clients, id, spec, args),
             Id::Multi | Id::Exec | Id::Discard | Id::Watch | Id::Unwatch => {
                 return transact::transact(core, clients, id, spec, args);
             }
@@ -314,8 +325,18 @@ impl Brick {
             "the connection waits for another answer"
         );
         connection.blocked = None;
-        if let (ControlReply::CaughtUp, Then::Call(spec, args)) = (&reply, &then) {
-            return self.call_in_place(token, spec, &args.as_args());
+        match (&reply, &then) {
+            (ControlReply::CaughtUp, Then::Call(spec, args)) => {
+                return self.go_on_in_place(token, |core, clients| {
+                    scripts::call_in_place(core, clients, token, spec, args.as_args())
+                });
+            }
+            (ControlReply::Changed(_), Then::Across(spec, args)) => {
+                return self.go_on_in_place(token, |core, clients| {
+                    across::across_in_place(core, clients, token, spec, args.as_args())
+                });
+            }
+            _ => {}
         }
         let is_of_table = then.is_of_table();
         let bytes = match on_answer(&self.core, connection, reply, then) {
@@ -336,10 +357,14 @@ impl Brick {
         self.on_part(token, bytes, CommitDependency::NONE);
     }
 
-    /// A function that was not there is called, now that all is known that was loaded before.
-    fn call_in_place(&mut self, token: Token, spec: &'static Spec, args: &Args<'_>) {
+    /// What was lacking for a command is there: it goes on, and its reply has the place that was left.
+    fn go_on_in_place(
+        &mut self,
+        token: Token,
+        begin: impl FnOnce(&mut Core, &mut Clients) -> Outcome,
+    ) {
         let Self { core, clients, .. } = self;
-        let next = scripts::call_in_place(core, clients, token, spec, *args);
+        let next = begin(core, clients);
         let begun = next.and_then(|next| self.do_rest(token.connection, next, None));
         if let Err(error) = begun {
             self.core.stats().errors.replied.add(1);

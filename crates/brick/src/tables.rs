@@ -149,6 +149,11 @@ impl Tables {
         self.by_id.get(&id).copied()
     }
 
+    /// Whether there was a table of that id that is not there any more, nor ever will be.
+    pub(crate) fn is_dropped(&self, id: TableId) -> bool {
+        self.index_of(id).is_none() && !self.catalog.may_make_table(id)
+    }
+
     /// The place of a table.
     pub(crate) fn index_named(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()

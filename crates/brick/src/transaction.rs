@@ -101,6 +101,14 @@ impl Step {
     }
 }
 
+/// The other table of a transaction over two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Across {
+    /// The number by which the command names it.
+    pub(crate) database: u16,
+    pub(crate) table: TableId,
+}
+
 /// A transaction as the brick of its partition gets it.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
@@ -112,6 +120,8 @@ pub(crate) struct Transaction {
     pub(crate) route: Option<Vec<u8>>,
     /// Its keys are of several slots: the partition of this one decides ([`crate::distributed`]).
     pub(crate) anchor: Option<Vec<u8>>,
+    /// One of its keys is of another table.
+    pub(crate) across: Option<Across>,
 }
 
 impl Transaction {
@@ -123,6 +133,7 @@ impl Transaction {
             is_bare: true,
             route,
             anchor: None,
+            across: None,
         }
     }
 
@@ -133,6 +144,13 @@ impl Transaction {
             is_bare: true,
             ..Self::default()
         }
+    }
+
+    /// The same, one key of which is of that table. Its first key decides: it is of the table that the command was sent to.
+    pub(crate) fn spanning(mut self, across: Across) -> Self {
+        assert!(self.is_bare, "a command over two tables comes alone");
+        self.across = Some(across);
+        self.anchored()
     }
 
     /// The same, with keys of several slots: what it writes decides where.

@@ -37,6 +37,7 @@ use crate::trackers::Client;
 use crate::transaction::Watch;
 use crate::version::Version;
 use brickyard_command::{ErrorReply, Failure, Keyspace};
+use brickyard_metadata::Level;
 use brickyard_routing::Location;
 use brickyard_table::KeyHash;
 use brickyard_types::{Op, Position, TableId};
@@ -251,6 +252,11 @@ impl<'a> View<'a> {
         state.partitions[leaf]
             .as_mut()
             .expect("checked before the command ran")
+    }
+
+    /// Whether all nodes that were heard know what came with `level`.
+    pub(crate) fn all_know(&self, level: Level) -> bool {
+        self.core.shared.lowest_level.has(level)
     }
 
     /// The table that this view is of.

@@ -31,6 +31,14 @@ impl ErrorReply {
     pub const TOO_LONG: Self =
         Self::constant("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 
+    /// A key is to be moved or copied to itself.
+    pub const SAME_OBJECTS: Self =
+        Self::constant("ERR source and destination objects are the same");
+    /// A command is about two tables where only one is at hand.
+    pub const OUT_OF_REACH: Self = Self::constant(
+        "ERR MOVE, and COPY to another database, come alone, at a node's port: not in MULTI, not in scripts, not with an id",
+    );
+
     /// An error whose text is known when the program is built.
     #[must_use]
     pub const fn constant(line: &'static str) -> Self {

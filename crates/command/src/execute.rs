@@ -80,6 +80,7 @@ pub const fn is_data_command(id: CommandId) -> bool {
             | Id::LeaseGet
             | Id::MemoryUsage
             | Id::Mget
+            | Id::Move
             | Id::Mset
             | Id::Msetnx
             | Id::ObjectEncoding
@@ -211,6 +212,7 @@ fn dispatch<K: Keyspace>(
         Id::LeaseGet => get::lease_get(args, keyspace, reply),
         Id::MemoryUsage => object::memory_usage(args, keyspace, reply),
         Id::Mget => get::mget(args, keyspace, reply),
+        Id::Move => rename::move_key(args, keyspace, reply),
         Id::Mset => mset::mset(args, keyspace, reply),
         Id::Msetnx => mset::msetnx(args, keyspace, reply),
         Id::ObjectEncoding => object::object_encoding(args, keyspace, reply),

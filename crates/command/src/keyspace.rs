@@ -194,11 +194,27 @@ pub trait Keyspace {
         0
     }
 
-    /// The number by which `SELECT` chooses this table, if it has one.
-    ///
-    /// `COPY .. DB n` may name it; other tables are out of its reach.
+    /// The number by which `SELECT` chooses this table, if it has one: what `COPY .. DB n` says of it is said of no other table.
     fn database(&self) -> Option<u16> {
         None
+    }
+
+    /// Whether a key of another table exists: of the one that `SELECT` chooses by that number.
+    ///
+    /// # Errors
+    /// As [`Self::probe`]; an error reply where other tables are out of reach.
+    fn is_there_across(&mut self, database: u16, key: &[u8]) -> Result<bool, Failure> {
+        let _ = (database, key);
+        Err(ErrorReply::OUT_OF_REACH.into())
+    }
+
+    /// Sets a key of such a table.
+    ///
+    /// # Errors
+    /// As [`Self::put`]; an error reply where other tables are out of reach.
+    fn put_across(&mut self, database: u16, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
+        let _ = (database, key, put);
+        Err(ErrorReply::OUT_OF_REACH.into())
     }
 }
 

@@ -18,8 +18,7 @@
 //! # Where replies differ from those of Redis 7.0
 //! On purpose:
 //! - `SET key value IFEQ old` and `DELIFEQ key value` are known, as in Valkey, and `TABLE`.
-//! - `COPY .. DB n` to another table is refused with the text of a Redis cluster: no operation is on
-//!   two tables at once.
+//! - `MOVE`, and `COPY .. DB n` to another table, are refused between `MULTI` and `EXEC` and in scripts: there one table is at hand.
 //! - A SETBIT or BITFIELD that changes no bit writes nothing. Redis writes nothing to its log
 //!   either, but `OBJECT ENCODING` says `raw` there from then on.
 //! - BITFIELD refuses to make a value longer than the bound; Redis lets it grow 8 bytes past it.
@@ -80,5 +79,6 @@ pub use error::{ErrorReply, Failure};
 pub use execute::{execute, is_data_command};
 pub use keyspace::{KeyValue, Keyspace, NewValue, Probe};
 pub use number::{IntegerText, parse_integer};
+pub use rename::database_named;
 pub use resolve::{check_key_lengths, keys, resolve};
 pub use table::{CommandId, Spec, lookup};

@@ -46,6 +46,9 @@ pub struct MemoryKeyspace {
     pub written: usize,
     /// What the running request has overwritten, in order.
     overwritten: Vec<(Vec<u8>, Option<Held>)>,
+    /// The number of another table that is within reach.
+    pub other: Option<u16>,
+    held_across: BTreeMap<Vec<u8>, Held>,
 }
 
 impl Default for MemoryKeyspace {
@@ -64,6 +67,8 @@ impl Default for MemoryKeyspace {
             reserved: 0,
             written: 0,
             overwritten: Vec::new(),
+            other: None,
+            held_across: BTreeMap::new(),
         }
     }
 }
@@ -85,6 +90,13 @@ impl MemoryKeyspace {
     #[must_use]
     pub fn expires_at(&self, key: &[u8]) -> Option<UnixMillis> {
         self.find(key).and_then(|held| held.expires_at)
+    }
+
+    /// The value and the expiry of a key of the other table.
+    #[must_use]
+    pub fn across(&self, key: &[u8]) -> Option<(&[u8], Option<UnixMillis>)> {
+        let held = self.held_across.get(key)?;
+        Some((&held.value, held.expires_at))
     }
 
     /// How many records there are of parts, and how many of them belong to the value that a key has.
@@ -286,5 +298,27 @@ impl Keyspace for MemoryKeyspace {
 
     fn database(&self) -> Option<u16> {
         Some(0)
+    }
+
+    fn is_there_across(&mut self, database: u16, key: &[u8]) -> Result<bool, Failure> {
+        match self.other == Some(database) {
+            true => Ok(self.held_across.contains_key(key)),
+            false => Err(ErrorReply::OUT_OF_REACH.into()),
+        }
+    }
+
+    fn put_across(&mut self, database: u16, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
+        if self.other != Some(database) {
+            return Err(ErrorReply::OUT_OF_REACH.into());
+        }
+        self.op = self.op.next();
+        let held = Held {
+            value: put.value.concat(),
+            expires_at: put.expires_at,
+            op: self.op,
+            value_type: put.value_type,
+        };
+        self.held_across.insert(key.to_vec(), held);
+        Ok(())
     }
 }

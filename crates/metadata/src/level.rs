@@ -19,6 +19,7 @@
 //! | 9 | hashes in parts: records of bricks; a hash is one record while a node is heard that has not this level |
 //! | 10 | fields of hashes in parts that expire; such a hash is one record while a node is heard that has not this level |
 //! | 11 | tables with another hash function than the slot: what makes them, format 7 of the catalog, and partitions of less than a slot |
+//! | 12 | transactions over two tables: intents in records of bricks that name tables, and messages about them; none begins while a node is heard that has not this level |
 //!
 //! Invariant: what a change needs never grows, and no level is taken back: programs that know it are in use.
 
@@ -67,8 +68,11 @@ impl Level {
     /// Tables with another hash function than the slot.
     pub const TABLE_HASHES: Self = Self(11);
 
+    /// Transactions over two tables.
+    pub const TWO_TABLES: Self = Self(12);
+
     /// Of this program.
-    pub const NEWEST: Self = Self::TABLE_HASHES;
+    pub const NEWEST: Self = Self::TWO_TABLES;
 }
 
 impl Default for Level {

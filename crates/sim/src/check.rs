@@ -17,6 +17,7 @@ mod leads;
 mod leases;
 mod linearizable;
 pub(crate) mod memory;
+mod moved;
 mod placed;
 mod primaries;
 mod quiesced;
@@ -235,6 +236,7 @@ impl World {
         stalls::check(self);
         watches::check(self);
         linearizable::check(self);
+        moved::check(self);
     }
 
     /// Nodes at risk that everybody has made good for are so no more.

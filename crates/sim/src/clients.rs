@@ -16,6 +16,7 @@ mod export;
 mod follower;
 mod keeper;
 mod library;
+mod mover;
 mod outcome;
 mod request;
 mod scan;

@@ -25,9 +25,13 @@ pub(crate) enum Kind {
     /// Two of different slots that are always set together.
     ApartLeft,
     ApartRight,
+    /// One that goes from one table to the other.
+    Moved,
+    /// What was copied of that from the other table.
+    Copied,
 }
 
-/// All of them.
+/// All of them that are in any run.
 pub(crate) const KINDS: [Kind; 12] = [
     Kind::Text,
     Kind::Number,
@@ -70,6 +74,8 @@ pub(crate) enum Form {
     Export,
     /// The whole table is emptied.
     Clear,
+    /// A key goes to the other table.
+    Move,
 }
 
 /// See the module.
@@ -106,6 +112,17 @@ impl Habits {
     /// Whether tables are emptied.
     pub(crate) fn clears(&self) -> bool {
         self.forms.iter().any(|(form, _)| *form == Form::Clear)
+    }
+
+    /// What is read of each key at the end, kind by kind.
+    pub(crate) fn kind(&self, index: usize) -> Option<Kind> {
+        let moves = self.forms.iter().any(|(form, _)| *form == Form::Move);
+        let more: &[Kind] = if moves {
+            &[Kind::Moved, Kind::Copied]
+        } else {
+            &[]
+        };
+        KINDS.iter().chain(more).nth(index).copied()
     }
 
     /// A bit of everything.

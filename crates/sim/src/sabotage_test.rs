@@ -25,6 +25,7 @@ const CHECKERS: &[(&str, &Scenario)] = &[
     ("sim-alone", &scenario::ALONE),
     ("sim-leads", &scenario::LEADS),
     ("sim-apart", &scenario::APART),
+    ("sim-between", &scenario::BETWEEN),
     ("sim-leases", &scenario::LEASED),
     ("sim-followed", &scenario::FOLLOWED),
 ];

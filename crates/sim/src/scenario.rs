@@ -22,6 +22,8 @@ pub(crate) struct ClusterOf {
     /// What such a table may have in memory.
     pub(crate) maxmemory: u64,
     pub(crate) tables: &'static [usize],
+    /// What they are called.
+    pub(crate) names: [&'static str; 2],
     /// For each brick.
     pub(crate) partitions: &'static [u32],
     pub(crate) segment_bytes: &'static [u32],
@@ -90,6 +92,7 @@ pub(crate) const USUAL: Scenario = Scenario {
         disk_one_in: 4,
         maxmemory: 64 << 10,
         tables: &[1, 2],
+        names: ["first", "second"],
         partitions: &[1, 1, 2],
         segment_bytes: &[4 << 10, 16 << 10, 256 << 10],
         output_soft: &[1 << 20, 1 << 20, 1 << 10, 64],
@@ -523,6 +526,35 @@ pub(crate) const APART: Scenario = Scenario {
     ..DENSE
 };
 
+/// Keys go from one table to the other and back, while everything goes wrong that can (rules `an anchor decides` and
+/// `two tables are answered for last`).
+pub(crate) const BETWEEN: Scenario = Scenario {
+    name: "between",
+    cluster: ClusterOf {
+        bricks: &[1, 1, 2],
+        tables: &[2],
+        names: ["1", "2"],
+        partitions: &[1, 2, 4],
+        disk_one_in: 4,
+        ..DENSE.cluster
+    },
+    faults: &[],
+    count: [2, 16],
+    habits: Habits {
+        keys: 3,
+        forms: &[
+            (Form::One, 2),
+            (Form::Move, 16),
+            (Form::ApartPair, 2),
+            (Form::Export, 1),
+        ],
+        bricks_one_in: 8,
+        libraries_one_in: 8,
+        ..Habits::USUAL
+    },
+    ..DENSE
+};
+
 /// Control logs that hang, are slow or full, and views that have to change meanwhile: nobody may be held up by who leads.
 pub(crate) const LEADS: Scenario = Scenario {
     name: "leads",
@@ -734,7 +766,8 @@ pub(crate) const HASHED: Scenario = Scenario {
 };
 
 /// All of them.
-pub static SCENARIOS: [&Scenario; 20] = [
+pub static SCENARIOS: [&Scenario; 21] = [
     &USUAL, &POWER, &CALM, &VIEWS, &READS, &CLEANING, &SYNCS, &LEARNING, &RETRIES, &CUTS, &PARTING,
-    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &LEASED, &FOLLOWED, &LOOKED_UP, &HASHED,
+    &OVERTAKEN, &OFFLINE, &ALONE, &LEADS, &APART, &BETWEEN, &LEASED, &FOLLOWED, &LOOKED_UP,
+    &HASHED,
 ];

@@ -157,7 +157,7 @@ fn table(
     };
     let is_disk = durability != Durability::Memory && random.one_in(scenario.cluster.disk_one_in);
     TableShape {
-        name: ["first", "second"][at % 2].to_owned(),
+        name: scenario.cluster.names[at % 2].to_owned(),
         attributes: TableAttributes {
             medium: if is_disk { Medium::Disk } else { Medium::Ram },
             maxmemory: is_disk.then_some(scenario.cluster.maxmemory),

@@ -135,6 +135,22 @@ fn clients_find_their_way_while_partitions_change() {
     }
 }
 
+/// Nor to keys that go from table to table; and they do.
+#[test]
+fn keys_go_from_table_to_table() {
+    let scenario = &crate::scenario::BETWEEN;
+    let mut moved = 0;
+    for seed in 1..=12 {
+        let report = run_plan(seed, plan_in(scenario, seed));
+        if let Some(violation) = report.violation {
+            panic!("seed {seed}: {violation}");
+        }
+        moved += report.counts.get("keys moved").copied().unwrap_or(0);
+    }
+    println!("keys moved: {moved}");
+    assert!(moved > 100, "{moved} were moved");
+}
+
 #[test]
 fn nobody_objects_to_a_few_scenarios() {
     nobody_objects_to_scenarios(1..=6);

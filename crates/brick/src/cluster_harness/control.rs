@@ -35,11 +35,22 @@ pub(super) fn registration(node: usize, run: u64) -> Registration {
 impl Cluster {
     /// The table, the partition that the key is in, and who has it.
     pub(crate) fn group_of(&self, key: &str) -> (TableId, PartitionId, Group) {
-        let mut tables = self.catalog.tables();
-        let table = tables.find(|table| table.name == "t").unwrap();
+        self.group_in("t", key)
+    }
+
+    /// The same of another table.
+    fn group_in(&self, table: &str, key: &str) -> (TableId, PartitionId, Group) {
+        let table = self.catalog.table(table).unwrap();
         let partition = table.map.locate(key.as_bytes()).partition;
         let group = table.map.group(partition).unwrap().clone();
         (table.id, partition, group)
+    }
+
+    /// The same of a key of another table.
+    pub(crate) fn places_in(&self, table: &str, key: &str) -> (usize, Option<usize>) {
+        let (_, _, group) = self.group_in(table, key);
+        let at = |replica: &Replica| replica.member.node.0 as usize;
+        (at(&group.primary), group.backups.first().map(at))
     }
 
     /// A key of which the nodes are primary and first backup.
@@ -91,7 +102,12 @@ impl Cluster {
 
     /// Other in-sync members for a key's partition, the primary first.
     pub(crate) fn regroup(&mut self, key: &str, nodes: &[usize]) {
-        let (table, partition, group) = self.group_of(key);
+        self.regroup_in("t", key, nodes);
+    }
+
+    /// The same for a key of another table.
+    pub(crate) fn regroup_in(&mut self, table: &str, key: &str, nodes: &[usize]) {
+        let (table, partition, group) = self.group_in(table, key);
         let replicas: Vec<Replica> = nodes.iter().map(|at| self.replica(*at)).collect();
         self.propose(Proposal::of(table, partition, &group, &replicas));
     }
@@ -133,7 +149,9 @@ impl Cluster {
     }
 
     pub(super) fn groups(&self) -> Vec<(TableId, PartitionId, Group)> {
-        let tables = self.catalog.tables().filter(|table| table.name == "t");
+        // Those that tests make beside it have numbers.
+        let is_its = |name: &str| name == "t" || name.parse::<u16>().is_ok();
+        let tables = self.catalog.tables().filter(|table| is_its(&table.name));
         let groups = tables.flat_map(|table| {
             let leaves = table
                 .map
@@ -323,7 +341,8 @@ impl Cluster {
     /// Where all members that live have read their logs, the highest leads.
     fn bring_back(&mut self) {
         for (table, partition, group) in self.groups() {
-            let since = self.catalog.table("t").unwrap().return_since();
+            let entry = self.catalog.table_by_id(table);
+            let since = entry.and_then(|table| table.return_since());
             if !self.is_suspended(partition) || since.is_none() || group.change.is_some() {
                 continue;
             }

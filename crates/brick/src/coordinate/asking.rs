@@ -1,8 +1,8 @@
 //! Parts as they are asked for, and the keys that they are about.
 
 use crate::core::Core;
-use crate::distributed::Action;
 use crate::distributed::part::{Ask, Bytes, Part};
+use crate::distributed::{Action, Portion};
 use crate::output::PlaceholderId;
 use crate::request::{PARTS, Request, Token, Work};
 use brickyard_types::{Instant, TableId};
@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 pub(super) struct Asker {
     pub(super) number: u64,
     pub(super) round: u64,
-    pub(super) table: TableId,
     pub(super) deadline: Instant,
 }
 
@@ -35,16 +34,21 @@ pub(super) fn whose(token: Token) -> (u64, u64, u32) {
 /// Marks the numbers of transactions and recoveries among clients'.
 const NUMBER: u64 = 1 << 63;
 
-/// Asks for parts.
-pub(super) fn ask_all(core: &mut Core, asker: &Asker, parts: Vec<Part>) {
-    for (at, part) in parts.into_iter().enumerate() {
+/// Asks for parts, each of keys of one table.
+pub(super) fn ask_all(core: &mut Core, asker: &Asker, parts: Vec<(TableId, Part)>) {
+    for (at, (table, part)) in parts.into_iter().enumerate() {
         assert!(
             part.is_sound(),
             "a part that nobody can carry out: {part:?}"
         );
+        assert_ne!(
+            part.anchor_table,
+            Some(table),
+            "a part of two tables is of one"
+        );
         let origin = core.own(token_of(asker.number, asker.round, at as u32));
         let work = Work::Part(Box::new(part));
-        let request = Request::new(origin, asker.table, Protocol::Resp3, work, asker.deadline);
+        let request = Request::new(origin, table, Protocol::Resp3, work, asker.deadline);
         let begin = Action::Begin(Box::new(request));
         core.requests.distributed.act(begin);
     }
@@ -59,15 +63,32 @@ pub(super) fn resolve(keys: &[Vec<u8>], is_committed: bool) -> Ask {
 }
 
 /// Keys by the partition that they are of, each in order.
-pub(super) fn by_partition(core: &Core, table: TableId, keys: Vec<Vec<u8>>) -> Vec<Vec<Vec<u8>>> {
-    let mut groups: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
-    let index = core.tables.index_of(table);
-    for key in keys {
+pub(super) fn by_partition(
+    core: &Core,
+    keys: impl IntoIterator<Item = (TableId, Vec<u8>)>,
+) -> Vec<Portion> {
+    let mut groups: BTreeMap<(TableId, u32), Vec<Vec<u8>>> = BTreeMap::new();
+    for (table, key) in keys {
+        let index = core.tables.index_of(table);
         let location = index.and_then(|index| core.locate(index, &key));
-        groups
-            .entry(location.map_or(0, |it| it.leaf))
-            .or_default()
-            .push(key);
+        let leaf = location.map_or(0, |it| it.leaf);
+        groups.entry((table, leaf)).or_default().push(key);
     }
-    groups.into_values().collect()
+    let portions = groups.into_iter();
+    let portions = portions.map(|((table, _), keys)| Portion { table, keys });
+    portions.collect()
+}
+
+/// The keys of portions, each with its table.
+pub(super) fn names_of(portions: &[Portion]) -> Vec<(TableId, Vec<u8>)> {
+    let names = portions.iter().flat_map(|portion| {
+        let keys = portion.keys.iter().cloned();
+        keys.map(move |key| (portion.table, key))
+    });
+    names.collect()
+}
+
+/// The table that a part for another one has to name as its anchor's.
+pub(super) fn named_table(anchor: TableId, part: TableId) -> Option<TableId> {
+    (anchor != part).then_some(anchor)
 }

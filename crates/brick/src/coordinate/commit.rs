@@ -8,7 +8,7 @@
 
 use crate::core::Core;
 use crate::distributed::part::{After, TransactionId};
-use crate::distributed::{Age, Intent, Known, Place};
+use crate::distributed::{Age, Intent, Keys, Known, Participant, PerKey, Place, Portion};
 use crate::keyed::{Admission, admission, put_intent, ran};
 use crate::log::Writer;
 use crate::output::CommitDependency;
@@ -18,7 +18,7 @@ use crate::version::Version;
 use crate::view::{RequestContext, View};
 use brickyard_command::{ErrorReply, Failure, Keyspace, NewValue};
 use brickyard_routing::Location;
-use std::collections::{BTreeMap, BTreeSet};
+use brickyard_types::TableId;
 
 /// Where a transaction with this anchor may be coordinated; `None`: not here, or not now.
 pub(super) fn place_of(core: &Core, table: usize, anchor: &[u8]) -> Option<(Place, Location)> {
@@ -53,11 +53,37 @@ pub(super) struct Commit<'a> {
     pub(super) place: Place,
     pub(super) writer: Writer,
     pub(super) watches: &'a [Watch],
-    pub(super) known: &'a BTreeMap<Vec<u8>, Known>,
-    pub(super) reads: &'a BTreeSet<Vec<u8>>,
-    pub(super) writes: &'a BTreeMap<Vec<u8>, After>,
+    pub(super) known: &'a PerKey<Known>,
+    pub(super) reads: &'a Keys,
+    pub(super) writes: &'a PerKey<After>,
     /// Keys of other partitions that have its intents.
-    pub(super) locked: Vec<Vec<u8>>,
+    pub(super) locked: &'a [Portion],
+}
+
+impl Commit<'_> {
+    fn has_locked(&self, table: TableId, key: &[u8]) -> bool {
+        let mut of_table = self.locked.iter().filter(|it| it.table == table);
+        of_table.any(|it| it.keys.iter().any(|locked| locked == key))
+    }
+
+    /// The keys of other partitions as the anchor's intent has them, and whether some are of another table.
+    fn others(&self, table: TableId) -> (Vec<Participant>, bool) {
+        let is_across = self.locked.iter().any(|it| it.table != table);
+        let of = |portion: &Portion| {
+            let table = is_across.then_some(portion.table);
+            let keys = portion.keys.iter().cloned();
+            let named: Vec<_> = keys.map(|key| Participant { table, key }).collect();
+            named
+        };
+        let others: Vec<_> = self.locked.iter().flat_map(of).collect();
+        assert!(
+            others.len() >= self.locked.len(),
+            "{} keys of {} partitions",
+            others.len(),
+            self.locked.len()
+        );
+        (others, is_across)
+    }
 }
 
 /// Makes the operation.
@@ -66,8 +92,11 @@ pub(super) fn commit(core: &mut Core, what: &Commit<'_>) -> Result<CommitDepende
         !what.writes.is_empty(),
         "a transaction that writes nothing does not commit"
     );
+    let Some(table) = core.table(what.table).map(|state| state.id) else {
+        return Err(Failed::Moved);
+    };
     assert!(
-        what.locked.is_empty() || !what.locked.iter().any(|key| key == what.anchor),
+        !what.has_locked(table, what.anchor),
         "the anchor has an intent before it is decided"
     );
     let now = place_of(core, what.table, what.anchor);
@@ -82,7 +111,7 @@ pub(super) fn commit(core: &mut Core, what: &Commit<'_>) -> Result<CommitDepende
     {
         return Err(Failed::Again);
     }
-    if !take_keys(core, what, location.leaf) {
+    if !take_keys(core, what, (table, location.leaf)) {
         return Err(Failed::Again);
     }
     let context = RequestContext {
@@ -103,12 +132,10 @@ pub(super) fn commit(core: &mut Core, what: &Commit<'_>) -> Result<CommitDepende
 }
 
 /// Takes the keys of this partition from younger transactions that have reserved them; false: an older one has.
-fn take_keys(core: &mut Core, what: &Commit<'_>, leaf: u32) -> bool {
-    let Some(table) = core.table(what.table).map(|state| state.id) else {
-        return false;
-    };
-    let all = what.reads.iter().chain(what.writes.keys());
-    for key in all.chain([&what.anchor.to_vec()]) {
+fn take_keys(core: &mut Core, what: &Commit<'_>, (table, leaf): (TableId, u32)) -> bool {
+    let reads = what.reads.of(table).map(|(key, ())| key);
+    let all = reads.chain(what.writes.of(table).map(|(key, _)| key));
+    for key in all.chain([what.anchor]) {
         let is_here = core
             .locate(what.table, key)
             .is_some_and(|it| it.leaf == leaf);
@@ -129,12 +156,10 @@ fn stage(view: &mut View<'_>, what: &Commit<'_>) -> Result<(), Failed> {
     let watches = what
         .watches
         .iter()
-        .map(|watch| (&watch.key, watch.version, true));
-    let reads = what.reads.iter().map(|key| {
-        let version = what
-            .known
-            .get(key)
-            .map_or(Version::Unknown, |it| it.version);
+        .map(|watch| (&watch.key[..], watch.version, true));
+    let reads = what.reads.of(table).map(|(key, ())| {
+        let known = what.known.get(table, key);
+        let version = known.map_or(Version::Unknown, |it| it.version);
         (key, version, false)
     });
     for (key, version, is_watched) in watches.chain(reads) {
@@ -143,7 +168,7 @@ fn stage(view: &mut View<'_>, what: &Commit<'_>) -> Result<(), Failed> {
         }
         let watch = Watch {
             table,
-            key: key.clone(),
+            key: key.to_vec(),
             version,
         };
         match view.is_unchanged(&watch) {
@@ -152,7 +177,7 @@ fn stage(view: &mut View<'_>, what: &Commit<'_>) -> Result<(), Failed> {
             Ok(false) | Err(_) => return Err(Failed::Again),
         }
     }
-    for (key, after) in what.writes {
+    for (key, after) in what.writes.of(table) {
         let is_anchor = key == what.anchor && !what.locked.is_empty();
         if is_anchor || !view.is_in_partition(key) {
             continue;
@@ -162,16 +187,23 @@ fn stage(view: &mut View<'_>, what: &Commit<'_>) -> Result<(), Failed> {
     if what.locked.is_empty() {
         return Ok(());
     }
-    let held = || what.known.get(what.anchor).and_then(|it| it.held.clone());
-    let after = match what.writes.get(what.anchor) {
+    let held = || {
+        let known = what.known.get(table, what.anchor);
+        known.and_then(|it| it.held.clone())
+    };
+    let after = match what.writes.get(table, what.anchor) {
         Some(After::Holds(stored)) => Some(stored.clone()),
         Some(After::Gone) => None,
         Some(After::Same) | None => held(),
     };
+    let (others, is_across) = what.others(table);
     let intent = Intent {
         id: what.id,
-        anchor: what.anchor.to_vec(),
-        decided: Some(what.locked.clone()),
+        anchor: Participant {
+            table: is_across.then_some(table),
+            key: what.anchor.to_vec(),
+        },
+        decided: Some(others),
         before: None,
         after,
     };

@@ -6,23 +6,23 @@
 //! Invariants:
 //! - What it decides by is in `reads`, with its version: if all of that holds at one moment, the reply is true at that moment.
 //! - A command that fails has written nothing, as in a transaction of one partition.
+//! - Keys are those of the table that the transaction was sent to; of one that is over two tables the command says which are the other's.
 
 use crate::core::Core;
 use crate::distributed::part::{After, Stored};
-use crate::distributed::{Drafted, Event, Known};
+use crate::distributed::{Drafted, Event, Keys, Known, PerKey};
 use crate::gather::REPLY_TOO_LONG;
-use crate::keyed::{Caller, ScriptRun, StepView, Stepped, admit_steps, run_all};
+use crate::keyed::{Caller, ScriptRun, StepView, Stepped, admit_steps, run_all, write_refusal};
 use crate::keyspace_events::Cause;
 use crate::settings::Settings;
 use crate::stats::Stats;
-use crate::transaction::Transaction;
+use crate::transaction::{Across, Transaction};
 use crate::version::Version;
 use brickyard_command::table::flag;
 use brickyard_command::{Args, ErrorReply, Failure, KeyValue, Keyspace, NewValue, Probe, Spec};
 use brickyard_types::record::Kind;
-use brickyard_types::{Op, UnixMillis, limits};
+use brickyard_types::{Op, TableId, UnixMillis, limits};
 use brickyard_wire::Reply;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes that all writes of a transaction take together: those of one partition are one message.
 const WRITES_BYTES_MAX: usize = 64 << 20;
@@ -33,7 +33,7 @@ const WRITE_BYTES: usize = 64;
 /// How a draft went.
 pub(super) enum Draft {
     /// It has to read these first.
-    Wants(BTreeSet<Vec<u8>>),
+    Wants(Keys),
     /// It is refused, or is over; nothing is to be written.
     Ends(Vec<u8>),
     Done(Drafted),
@@ -43,11 +43,16 @@ pub(super) enum Draft {
 pub(super) fn draft(
     core: &mut Core,
     transaction: &Transaction,
-    caller: Caller,
-    known: &BTreeMap<Vec<u8>, Known>,
+    (caller, home): (Caller, TableId),
+    known: &PerKey<Known>,
 ) -> Draft {
     let mut out = Vec::new();
-    if let Err(error) = admit_steps(core, transaction, caller.table) {
+    let admitted = match transaction.across {
+        None => admit_steps(core, transaction, caller.table),
+        // What grows is the other table, whose brick says whether it may.
+        Some(_) => write_refusal(core, caller.table, None).map_or(Ok(()), Err),
+    };
+    if let Err(error) = admitted {
         Reply::new(&mut out, caller.protocol).error_bytes(error.as_bytes());
         return Draft::Ends(out);
     }
@@ -58,11 +63,13 @@ pub(super) fn draft(
     let mut view = DraftView {
         core,
         table: caller.table,
+        home,
+        across: transaction.across,
         known,
-        wants: BTreeSet::new(),
-        reads: BTreeSet::new(),
+        wants: Keys::default(),
+        reads: Keys::default(),
         staged: Vec::new(),
-        newest: BTreeMap::new(),
+        newest: PerKey::default(),
         staged_bytes: 0,
         read_bytes: 0,
         bounded_from: None,
@@ -104,6 +111,7 @@ pub(super) fn draft(
 /// A write, and what it took the place of.
 #[derive(Debug)]
 struct Staged {
+    table: TableId,
     key: Vec<u8>,
     before: Option<After>,
     bytes: usize,
@@ -114,11 +122,14 @@ struct Staged {
 struct DraftView<'a> {
     core: &'a mut Core,
     table: usize,
-    known: &'a BTreeMap<Vec<u8>, Known>,
-    wants: BTreeSet<Vec<u8>>,
-    reads: BTreeSet<Vec<u8>>,
+    /// The id of that.
+    home: TableId,
+    across: Option<Across>,
+    known: &'a PerKey<Known>,
+    wants: Keys,
+    reads: Keys,
     staged: Vec<Staged>,
-    newest: BTreeMap<Vec<u8>, After>,
+    newest: PerKey<After>,
     staged_bytes: usize,
     read_bytes: usize,
     /// What they were when the command began that only reads: it is bounded as if it came alone.
@@ -133,7 +144,9 @@ impl DraftView<'_> {
             "a draft that lacks something is done"
         );
         assert!(
-            self.reads.iter().all(|key| self.known.contains_key(key)),
+            self.reads
+                .names()
+                .all(|(table, key)| self.known.has(table, key)),
             "a key is decided by that was not read"
         );
         let events = self.staged.into_iter().filter_map(|it| it.event);
@@ -146,10 +159,10 @@ impl DraftView<'_> {
     }
 
     /// What a key holds now for the command at hand; `None`: it does not exist.
-    fn held(&mut self, key: &[u8]) -> Result<Option<(&Stored, Op)>, Failure> {
+    fn held(&mut self, table: TableId, key: &[u8]) -> Result<Option<(&Stored, Op)>, Failure> {
         let now = self.core.unix;
         let is_there = |held: &&Stored| held.expires_at().is_none_or(|at| at >= now);
-        let own = match self.newest.get(key) {
+        let own = match self.newest.get(table, key) {
             Some(After::Holds(stored)) => Some(Some(stored)),
             Some(After::Gone) => Some(None),
             Some(After::Same) | None => None,
@@ -161,11 +174,11 @@ impl DraftView<'_> {
             // No partition has it, nor is one asked.
             return Ok(None);
         }
-        let Some(known) = self.known.get(key) else {
-            self.wants.insert(key.to_vec());
+        let Some(known) = self.known.get(table, key) else {
+            self.wants.note(table, key);
             return Err(Failure::Suspend);
         };
-        self.reads.insert(key.to_vec());
+        self.reads.note(table, key);
         let op = match known.version {
             Version::Written(op) => op,
             Version::Absent(_) | Version::Unknown => Op(0),
@@ -181,16 +194,50 @@ impl DraftView<'_> {
             .is_some_and(|from| (self.read_bytes - from) as u64 > max)
     }
 
-    fn stage(&mut self, kind: Kind, key: &[u8], after: After) {
+    /// The other table, by its number.
+    fn other_table(&self, database: u16) -> Result<TableId, Failure> {
+        let across = self.across.filter(|it| it.database == database);
+        across
+            .map(|it| it.table)
+            .ok_or(Failure::Error(ErrorReply::OUT_OF_REACH))
+    }
+
+    fn put_in(&mut self, table: TableId, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
+        let len: usize = put.value.iter().map(|piece| piece.len()).sum();
+        if key.len() > limits::KEY_BYTES_MAX {
+            return Err(Failure::Error(ErrorReply::new(format!(
+                "ERR key is {} bytes long and the longest allowed is {}; use a shorter key",
+                key.len(),
+                limits::KEY_BYTES_MAX
+            ))));
+        }
+        if len > self.value_bytes_max() {
+            return Err(Failure::Error(ErrorReply::TOO_LONG));
+        }
+        if self.staged_bytes + key.len() + len + WRITE_BYTES > WRITES_BYTES_MAX {
+            return Err(Failure::Error(ErrorReply::new(format!(
+                "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
+                WRITES_BYTES_MAX >> 20
+            ))));
+        }
+        let stored = Stored::new(put.value_type, put.expires_at, put.value.concat());
+        self.stage(Kind::Put, (table, key), After::Holds(stored));
+        Ok(())
+    }
+
+    fn stage(&mut self, kind: Kind, (table, key): (TableId, &[u8]), after: After) {
         let (bytes, expires) = match &after {
             After::Holds(stored) => (key.len() + stored.len(), stored.expires_at.is_some()),
             After::Same | After::Gone => (key.len(), false),
         };
         let bytes = bytes + WRITE_BYTES;
         self.staged_bytes += bytes;
-        let event = self.cause.map(|cause| (cause, kind, expires, key.to_vec()));
-        let before = self.newest.insert(key.to_vec(), after);
+        let event = self
+            .cause
+            .map(|cause| (cause, kind, expires, (table, key.to_vec())));
+        let before = self.newest.insert(table, key.to_vec(), after);
         self.staged.push(Staged {
+            table,
             key: key.to_vec(),
             before,
             bytes,
@@ -212,9 +259,10 @@ impl Keyspace for DraftView<'_> {
         if self.reads_too_much() {
             return Err(Failure::Error(REPLY_TOO_LONG));
         }
-        let len = self.held(key)?.map_or(0, |(held, _)| held.len());
+        let home = self.home;
+        let len = self.held(home, key)?.map_or(0, |(held, _)| held.len());
         self.read_bytes += len;
-        let found = self.held(key)?;
+        let found = self.held(home, key)?;
         Ok(found.map(|(held, op)| KeyValue {
             value: &held.value.0,
             expires_at: held.expires_at(),
@@ -224,7 +272,7 @@ impl Keyspace for DraftView<'_> {
     }
 
     fn probe(&mut self, key: &[u8]) -> Result<Option<Probe>, Failure> {
-        let found = self.held(key)?;
+        let found = self.held(self.home, key)?;
         Ok(found.map(|(held, op)| Probe {
             value_len: held.len(),
             expires_at: held.expires_at(),
@@ -234,33 +282,14 @@ impl Keyspace for DraftView<'_> {
     }
 
     fn put(&mut self, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
-        let len: usize = put.value.iter().map(|piece| piece.len()).sum();
-        if key.len() > limits::KEY_BYTES_MAX {
-            return Err(Failure::Error(ErrorReply::new(format!(
-                "ERR key is {} bytes long and the longest allowed is {}; use a shorter key",
-                key.len(),
-                limits::KEY_BYTES_MAX
-            ))));
-        }
-        if len > self.value_bytes_max() {
-            return Err(Failure::Error(ErrorReply::TOO_LONG));
-        }
-        if self.staged_bytes + key.len() + len + WRITE_BYTES > WRITES_BYTES_MAX {
-            return Err(Failure::Error(ErrorReply::new(format!(
-                "ERR one command or transaction may write {} MiB at most; split it into smaller ones",
-                WRITES_BYTES_MAX >> 20
-            ))));
-        }
-        let stored = Stored::new(put.value_type, put.expires_at, put.value.concat());
-        self.stage(Kind::Put, key, After::Holds(stored));
-        Ok(())
+        self.put_in(self.home, key, put)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
         if self.probe(key)?.is_none() {
             return Ok(false);
         }
-        self.stage(Kind::Delete, key, After::Gone);
+        self.stage(Kind::Delete, (self.home, key), After::Gone);
         Ok(true)
     }
 
@@ -277,7 +306,21 @@ impl Keyspace for DraftView<'_> {
     }
 
     fn database(&self) -> Option<u16> {
-        self.core.table(self.table)?.database()
+        match self.across {
+            // The number was looked up for the connection, to which it may be another table's than that of this name.
+            Some(_) => None,
+            None => self.core.table(self.table)?.database(),
+        }
+    }
+
+    fn is_there_across(&mut self, database: u16, key: &[u8]) -> Result<bool, Failure> {
+        let table = self.other_table(database)?;
+        Ok(self.held(table, key)?.is_some())
+    }
+
+    fn put_across(&mut self, database: u16, key: &[u8], put: NewValue<'_>) -> Result<(), Failure> {
+        let table = self.other_table(database)?;
+        self.put_in(table, key, put)
     }
 }
 
@@ -315,10 +358,10 @@ impl StepView for DraftView<'_> {
             self.staged_bytes -= last.bytes;
             match last.before {
                 Some(before) => {
-                    self.newest.insert(last.key, before);
+                    self.newest.insert(last.table, last.key, before);
                 }
                 None => {
-                    self.newest.remove(&last.key);
+                    self.newest.remove(last.table, &last.key);
                 }
             }
         }

@@ -7,10 +7,12 @@
 //!          │                                     └─ committed, aborted ──►  the key's intent is resolved
 //!          └─ decided: this is the anchor  ──►  its other keys are resolved, then the anchor itself
 //! ```
+//! Where the anchor's table was dropped nobody can be asked, and nobody was told that the transaction has committed (rule
+//! `two tables are answered for last`): the intent is taken back. Where another key's table was dropped that key is gone with it.
 //!
 //! Invariant (rule `an anchor decides`): an anchor's intent goes only when all others of its transaction have gone.
 
-use super::asking::{Asker, ask_all, by_partition, resolve};
+use super::asking::{Asker, ask_all, by_partition, named_table, resolve};
 use crate::core::Core;
 use crate::distributed::part::{Answer, Ask, Bytes, Part, TransactionId};
 use crate::distributed::{Age, Recovery, Stage};
@@ -26,13 +28,14 @@ pub(super) fn look_into_intents(core: &mut Core) {
         let recovery = Recovery {
             table,
             key: key.clone(),
+            anchor_table: None,
             stage: Stage::Looking,
             missing: 0,
             has_failed: false,
         };
         let number = core.requests.distributed.number();
         let id = core.requests.distributed.id();
-        ask_one(core, number, recovery, (id, Bytes(key), Ask::Look));
+        ask_one(core, number, recovery, table, (id, Bytes(key), Ask::Look));
     }
 }
 
@@ -55,13 +58,12 @@ fn age_of(core: &Core, id: TransactionId) -> Age {
     }
 }
 
-fn ask_for(core: &mut Core, number: u64, mut recovery: Recovery, parts: Vec<Part>) {
+fn ask_for(core: &mut Core, number: u64, mut recovery: Recovery, parts: Vec<(TableId, Part)>) {
     assert!(!parts.is_empty(), "nobody is asked, and nobody answers");
     recovery.missing = parts.len();
     let asker = Asker {
         number,
         round: recovery.stage.round(),
-        table: recovery.table,
         deadline: core.deadline(),
     };
     core.requests.distributed.keep_recovery(number, recovery);
@@ -72,16 +74,19 @@ fn ask_one(
     core: &mut Core,
     number: u64,
     recovery: Recovery,
+    table: TableId,
     (id, anchor, ask): (TransactionId, Bytes, Ask),
 ) {
     let age = age_of(core, id);
+    let is_of_key = matches!(ask, Ask::Resolve { .. });
     let part = Part {
         id,
         age,
         anchor,
         ask,
+        anchor_table: recovery.anchor_table.filter(|_| is_of_key),
     };
-    ask_for(core, number, recovery, vec![part]);
+    ask_for(core, number, recovery, vec![(table, part)]);
 }
 
 /// An answer for a recovery, or for what has ended since.
@@ -95,7 +100,11 @@ pub(super) fn on_recovery_answer(core: &mut Core, number: u64, round: u64, bytes
     let answer = Answer::decode(bytes);
     assert!(recovery.missing > 0, "an answer to nothing: {recovery:?}");
     recovery.missing -= 1;
-    recovery.has_failed |= answer.is_err() || answer == Ok(Answer::Misplaced);
+    let is_refused = matches!(
+        (&recovery.stage, &answer),
+        (_, Err(_) | Ok(Answer::Misplaced)) | (Stage::Resolving(_), Ok(Answer::Ended { .. }))
+    );
+    recovery.has_failed |= is_refused;
     if recovery.missing > 0 {
         return core.requests.distributed.keep_recovery(number, recovery);
     }
@@ -106,40 +115,48 @@ pub(super) fn on_recovery_answer(core: &mut Core, number: u64, round: u64, bytes
     go_on_recovering(core, number, recovery, answer.ok());
 }
 
-fn go_on_recovering(core: &mut Core, number: u64, mut recovery: Recovery, answer: Option<Answer>) {
+/// Of what transaction an intent is, as a partition has told.
+struct Found {
+    id: TransactionId,
+    anchor: (TableId, Bytes),
+    /// It is the anchor's: the other keys.
+    decided: Option<Vec<(TableId, Vec<u8>)>>,
+}
+
+impl Found {
+    /// Reads the answer of a key of that table; `None`: it has no intent.
+    fn of(answer: Option<Answer>, own: TableId) -> Option<Self> {
+        match answer? {
+            Answer::Intent {
+                id,
+                anchor,
+                decided,
+            } => Some(Self {
+                id,
+                anchor: (own, anchor),
+                decided: decided.map(|all| all.into_iter().map(|it| (own, it.0)).collect()),
+            }),
+            Answer::IntentAcross {
+                id,
+                anchor,
+                decided,
+            } => Some(Self {
+                id,
+                anchor,
+                decided: decided.map(|all| all.into_iter().map(|(of, it)| (of, it.0)).collect()),
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn go_on_recovering(core: &mut Core, number: u64, recovery: Recovery, answer: Option<Answer>) {
     let own = vec![recovery.key.clone()];
     match (&recovery.stage, answer) {
-        (
-            Stage::Looking,
-            Some(Answer::Intent {
-                id,
-                anchor,
-                decided: None,
-            }),
-        ) => {
-            recovery.stage = Stage::Asking(id);
-            ask_one(core, number, recovery, (id, anchor, Ask::Outcome));
-        }
-        (
-            Stage::Looking,
-            Some(Answer::Intent {
-                id,
-                anchor,
-                decided: Some(keys),
-            }),
-        ) => {
-            recovery.stage = Stage::Resolving(id);
-            let keys = keys.into_iter().map(|key| key.0).collect();
-            let groups = by_partition(core, recovery.table, keys);
-            let age = age_of(core, id);
-            let part = |keys: &Vec<Vec<u8>>| Part {
-                id,
-                age,
-                anchor: anchor.clone(),
-                ask: resolve(keys, true),
-            };
-            let parts = groups.iter().map(part).collect();
-            ask_for(core, number, recovery, parts);
+        (Stage::Looking, answer) => {
+            if let Some(found) = Found::of(answer, recovery.table) {
+                look_into(core, number, recovery, found);
+            }
         }
         (Stage::Asking(id), Some(Answer::Ended { is_committed })) => {
             let id = *id;
@@ -155,8 +172,50 @@ fn go_on_recovering(core: &mut Core, number: u64, mut recovery: Recovery, answer
             let (table, key) = (recovery.table, &recovery.key);
             core.requests.distributed.met.note(table, key, core.now);
         }
-        (Stage::Looking | Stage::Closing, _) => {}
+        (Stage::Closing, _) => {}
     }
+}
+
+/// An intent has stayed: its transaction is asked after, or ended.
+fn look_into(core: &mut Core, number: u64, mut recovery: Recovery, found: Found) {
+    let Found {
+        id,
+        anchor: (anchor_table, anchor),
+        decided,
+    } = found;
+    let own = vec![recovery.key.clone()];
+    recovery.anchor_table = named_table(anchor_table, recovery.table);
+    let Some(others) = decided else {
+        if core.tables.is_dropped(anchor_table) {
+            core.stats().distributed.recovered.add(1);
+            return close_recovery(core, number, id, (own, false), recovery);
+        }
+        recovery.stage = Stage::Asking(id);
+        let (table, ask) = (anchor_table, Ask::Outcome);
+        return ask_one(core, number, recovery, table, (id, anchor, ask));
+    };
+    let others = others.into_iter();
+    let there: Vec<_> = others
+        .filter(|(table, _)| !core.tables.is_dropped(*table))
+        .collect();
+    if there.is_empty() {
+        return close_recovery(core, number, id, (own, true), recovery);
+    }
+    recovery.stage = Stage::Resolving(id);
+    let age = age_of(core, id);
+    let portions = by_partition(core, there).into_iter();
+    let parts = portions.map(|portion| {
+        let part = Part {
+            id,
+            age,
+            anchor: anchor.clone(),
+            ask: resolve(&portion.keys, true),
+            anchor_table: named_table(recovery.table, portion.table),
+        };
+        (portion.table, part)
+    });
+    let parts = parts.collect();
+    ask_for(core, number, recovery, parts);
 }
 
 fn close_recovery(
@@ -167,7 +226,7 @@ fn close_recovery(
     mut recovery: Recovery,
 ) {
     recovery.stage = Stage::Closing;
-    let anchor = Bytes(recovery.key.clone());
+    let (table, anchor) = (recovery.table, Bytes(recovery.key.clone()));
     let ask = resolve(&keys, is_committed);
-    ask_one(core, number, recovery, (id, anchor, ask));
+    ask_one(core, number, recovery, table, (id, anchor, ask));
 }

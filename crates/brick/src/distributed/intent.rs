@@ -4,13 +4,14 @@
 //!
 //! Layout, little-endian (docs/data-file.md):
 //! ```text
-//!  0  u8  form, 1
+//!  0  u8  form: 1, or 2 where the transaction is over two tables
 //!  1  u8  flags: 1 decided, 2 it held something, 4 it is to hold something, 8 it is to hold what it held
 //!  2  u64 coordinator, u64 number     of the transaction
-//! 18  u16 length, anchor              the key that decides
-//!     [u32 count, of each u16 length, key]          decided: the other keys of the transaction
+//! 18  name of the anchor              the key that decides
+//!     [u32 count, of each the name]                 decided: the other keys of the transaction
 //!     [stored]                        what it held, if flag 2
 //!     [stored]                        what it is to hold, if flag 4 and not 8
+//! name:   [u32 table, in form 2], u16 length, key
 //! stored: u8 type (flags of a record), u64 expiry in ms (0: none), u32 length, bytes
 //! ```
 //!
@@ -20,23 +21,35 @@
 //! - What a peer or a disk has is believed in nothing before it was read as a whole.
 
 use super::part::{Stored, TransactionId};
-use brickyard_types::{UnixMillis, ValueType};
+use brickyard_types::{TableId, UnixMillis, ValueType};
 
+/// All keys of the transaction are of one table.
 const FORM: u8 = 1;
+
+/// Each key is named with its table.
+const FORM_ACROSS: u8 = 2;
 
 const DECIDED: u8 = 1;
 const BEFORE: u8 = 2;
 const AFTER: u8 = 4;
 const SAME: u8 = 8;
 
+/// A key of a transaction, as an intent names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Participant {
+    /// `None`: the table of the key that has the intent, as of all keys of the transaction.
+    pub(crate) table: Option<TableId>,
+    pub(crate) key: Vec<u8>,
+}
+
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Intent {
     pub(crate) id: TransactionId,
     /// The key that says what has become of the transaction.
-    pub(crate) anchor: Vec<u8>,
+    pub(crate) anchor: Participant,
     /// This is the anchor, and the transaction has committed: its other keys that have intents.
-    pub(crate) decided: Option<Vec<Vec<u8>>>,
+    pub(crate) decided: Option<Vec<Participant>>,
     /// What the key holds if the transaction is aborted.
     pub(crate) before: Option<Stored>,
     /// What it holds if it commits.
@@ -44,6 +57,11 @@ pub(crate) struct Intent {
 }
 
 impl Intent {
+    /// Whether the transaction is over two tables.
+    pub(crate) const fn is_across(&self) -> bool {
+        self.anchor.table.is_some()
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let is_anchors = self.decided.is_some();
         assert!(
@@ -52,7 +70,12 @@ impl Intent {
         );
         let is_same = self.before == self.after;
         let bytes = [&self.before, &self.after].map(|it| it.as_ref().map_or(0, Stored::len));
-        let mut out = Vec::with_capacity(64 + self.anchor.len() + bytes[0] + bytes[1]);
+        let mut others = self.decided.iter().flatten();
+        assert!(
+            others.all(|it| it.table.is_some() == self.is_across()),
+            "some keys are named with tables: {self:?}"
+        );
+        let mut out = Vec::with_capacity(64 + self.anchor.key.len() + bytes[0] + bytes[1]);
         let mut flags = 0;
         for (flag, is_set) in [
             (DECIDED, self.decided.is_some()),
@@ -62,13 +85,14 @@ impl Intent {
         ] {
             flags |= if is_set { flag } else { 0 };
         }
-        out.extend_from_slice(&[FORM, flags]);
+        let form = if self.is_across() { FORM_ACROSS } else { FORM };
+        out.extend_from_slice(&[form, flags]);
         out.extend_from_slice(&self.id.coordinator.to_le_bytes());
         out.extend_from_slice(&self.id.number.to_le_bytes());
-        put_key(&mut out, &self.anchor);
-        if let Some(keys) = &self.decided {
-            out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
-            keys.iter().for_each(|key| put_key(&mut out, key));
+        put_name(&mut out, &self.anchor);
+        if let Some(others) = &self.decided {
+            out.extend_from_slice(&(others.len() as u32).to_le_bytes());
+            others.iter().for_each(|it| put_name(&mut out, it));
         }
         let after = self.after.as_ref().filter(|_| !is_same);
         for stored in self.before.iter().chain(after) {
@@ -85,20 +109,25 @@ impl Intent {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut left = Left(bytes);
         let [form, flags] = left.array()?;
-        if form != FORM || flags & !(DECIDED | BEFORE | AFTER | SAME) != 0 {
+        let is_across = match form {
+            FORM => false,
+            FORM_ACROSS => true,
+            _ => return None,
+        };
+        if flags & !(DECIDED | BEFORE | AFTER | SAME) != 0 {
             return None;
         }
         let id = TransactionId {
             coordinator: u64::from_le_bytes(left.array()?),
             number: u64::from_le_bytes(left.array()?),
         };
-        let anchor = left.key()?;
+        let anchor = left.name(is_across)?;
         let decided = match flags & DECIDED {
             0 => None,
             _ => {
                 let count = u32::from_le_bytes(left.array()?);
-                let keys = (0..count).map(|_| left.key());
-                Some(keys.collect::<Option<Vec<_>>>()?)
+                let others = (0..count).map(|_| left.name(is_across));
+                Some(others.collect::<Option<Vec<_>>>()?)
             }
         };
         let before = match flags & BEFORE {
@@ -111,7 +140,8 @@ impl Intent {
             _ => before.clone(),
         };
         let is_whole = left.0.is_empty() && (flags & AFTER != 0) == after.is_some();
-        is_whole.then_some(Self {
+        let is_final = decided.is_none() || before.is_none();
+        (is_whole && is_final).then_some(Self {
             id,
             anchor,
             decided,
@@ -130,7 +160,10 @@ pub(crate) fn may_become(intent: &[u8], is_wanted: impl Fn(ValueType) -> bool) -
     both.any(|stored| is_wanted(stored.value_type()))
 }
 
-fn put_key(out: &mut Vec<u8>, key: &[u8]) {
+fn put_name(out: &mut Vec<u8>, Participant { table, key }: &Participant) {
+    if let Some(table) = table {
+        out.extend_from_slice(&table.0.to_le_bytes());
+    }
     assert!(
         key.len() <= usize::from(u16::MAX),
         "a key of {} bytes",
@@ -156,9 +189,14 @@ impl Left<'_> {
         Some(first.to_vec())
     }
 
-    fn key(&mut self) -> Option<Vec<u8>> {
+    fn name(&mut self, is_across: bool) -> Option<Participant> {
+        let table = match is_across {
+            true => Some(TableId(u32::from_le_bytes(self.array()?))),
+            false => None,
+        };
         let len = u16::from_le_bytes(self.array()?);
-        self.bytes(len.into())
+        let key = self.bytes(len.into())?;
+        Some(Participant { table, key })
     }
 
     fn stored(&mut self) -> Option<Stored> {

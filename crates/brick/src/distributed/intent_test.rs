@@ -12,7 +12,21 @@ fn hash(value: &[u8], expires_at: u64) -> Stored {
     )
 }
 
+fn named(table: Option<u32>, key: &[u8]) -> Participant {
+    Participant {
+        table: table.map(TableId),
+        key: key.to_vec(),
+    }
+}
+
+/// Of one table, then over two.
 fn intents() -> Vec<Intent> {
+    let mut all = intents_of([None, None]);
+    all.extend(intents_of([Some(7), Some(u32::MAX)]));
+    all
+}
+
+fn intents_of([table, other]: [Option<u32>; 2]) -> Vec<Intent> {
     let some = [
         None,
         Some(stored(b"one")),
@@ -22,14 +36,15 @@ fn intents() -> Vec<Intent> {
     let mut all = Vec::new();
     for before in &some {
         for after in &some {
-            for decided in [None, Some(vec![]), Some(vec![b"k".to_vec(), Vec::new()])] {
+            let others = vec![named(other, b"k"), named(table, b"")];
+            for decided in [None, Some(vec![]), Some(others)] {
                 let is_anchors = decided.is_some();
                 all.push(Intent {
                     id: TransactionId {
                         coordinator: u64::MAX,
                         number: 3,
                     },
-                    anchor: b"anchor".to_vec(),
+                    anchor: named(table, b"anchor"),
                     decided,
                     before: before.clone().filter(|_| !is_anchors),
                     after: after.clone(),
@@ -67,9 +82,60 @@ fn bytes_that_are_no_whole_intent_are_refused() {
         }
         let longer = [&bytes[..], b"x"].concat();
         assert_eq!(Intent::decode(&longer), None);
-        for (at, wrong) in [(0, 2), (1, 16)] {
+        for (at, wrong) in [(0, 4), (1, 16)] {
             let mut bytes = bytes.clone();
             bytes[at] |= wrong;
+            assert_eq!(Intent::decode(&bytes), None);
+        }
+    }
+}
+
+/// What an earlier program has written, and would have to read.
+#[test]
+fn transaction_of_one_table_has_the_form_that_it_always_had() {
+    let intent = Intent {
+        decided: Some(vec![named(None, b"k")]),
+        before: None,
+        after: Some(stored(b"v")),
+        ..intents().remove(0)
+    };
+    let expected = [
+        &[1, 1 | 4][..],
+        &[0xff; 8],
+        &3_u64.to_le_bytes(),
+        &[6, 0],
+        b"anchor",
+        &[1, 0, 0, 0, 1, 0],
+        b"k",
+        &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+        b"v",
+    ];
+    assert_eq!(intent.encode(), expected.concat());
+    let across = Intent {
+        anchor: named(Some(7), b"anchor"),
+        decided: Some(vec![named(Some(258), b"k")]),
+        ..intent
+    };
+    let expected = [
+        &[2, 1 | 4][..],
+        &[0xff; 8],
+        &3_u64.to_le_bytes(),
+        &[7, 0, 0, 0, 6, 0],
+        b"anchor",
+        &[1, 0, 0, 0, 2, 1, 0, 0, 1, 0],
+        b"k",
+        &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+        b"v",
+    ];
+    assert_eq!(across.encode(), expected.concat());
+}
+
+#[test]
+fn what_was_decided_has_nothing_to_go_back_to() {
+    for intent in intents() {
+        let mut bytes = intent.encode();
+        if intent.decided.is_some() {
+            bytes[1] |= BEFORE;
             assert_eq!(Intent::decode(&bytes), None);
         }
     }

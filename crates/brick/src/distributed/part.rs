@@ -4,7 +4,7 @@
 
 use super::reserved::Age;
 use crate::version::Version;
-use brickyard_types::{UnixMillis, ValueType, limits};
+use brickyard_types::{TableId, UnixMillis, ValueType, limits};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Names one attempt at a transaction, of all that were ever made.
@@ -125,6 +125,9 @@ pub(crate) struct Part {
     pub(crate) age: Age,
     pub(crate) anchor: Bytes,
     pub(crate) ask: Ask,
+    /// The anchor's table, if that is another one than the part's. It is sent beside the rest, which nodes know that know of no such part.
+    #[serde(skip)]
+    pub(crate) anchor_table: Option<TableId>,
 }
 
 /// What is answered; anything else is an error line.
@@ -150,6 +153,12 @@ pub(crate) enum Answer {
         anchor: Bytes,
         decided: Option<Vec<Bytes>>,
     },
+    /// The same of a transaction over two tables, each key with its own.
+    IntentAcross {
+        id: TransactionId,
+        anchor: (TableId, Bytes),
+        decided: Option<Vec<(TableId, Bytes)>>,
+    },
 }
 
 /// Before an answer that is no error line.
@@ -168,8 +177,15 @@ impl Answer {
             .and_then(|bytes| postcard::take_from_bytes::<Self>(bytes).ok())
             .filter(|(_, rest)| rest.is_empty())
             .map(|(answer, _)| answer);
+        let is_key = |key: &Bytes| key.0.len() <= limits::KEY_BYTES_MAX;
         let is_sound = |answer: &Self| match answer {
             Self::Read(all) => all.iter().flat_map(|(it, _)| it).all(Stored::is_value),
+            Self::Intent {
+                anchor, decided, ..
+            } => is_key(anchor) && decided.iter().flatten().all(is_key),
+            Self::IntentAcross {
+                anchor, decided, ..
+            } => is_key(&anchor.1) && decided.iter().flatten().all(|(_, key)| is_key(key)),
             _ => true,
         };
         answer.filter(is_sound).ok_or(bytes)
@@ -228,7 +244,10 @@ impl Part {
         };
         let keys = self.keys();
         let are_keys = keys.iter().all(|key| key.len() <= limits::KEY_BYTES_MAX);
-        are_values && are_keys && !keys.is_empty()
+        // Whoever asks those says in which table.
+        let is_of_anchor = matches!(self.ask, Ask::Outcome | Ask::Look);
+        let is_where_it_says = self.anchor_table.is_none() || !is_of_anchor;
+        are_values && are_keys && is_where_it_says && !keys.is_empty()
     }
 }
 
@@ -238,3 +257,7 @@ impl Lock {
         self.expected.map(Version::decode)
     }
 }
+
+#[cfg(test)]
+#[path = "part_test.rs"]
+mod part_test;

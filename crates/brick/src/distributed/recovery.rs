@@ -8,6 +8,8 @@ use brickyard_types::TableId;
 pub(crate) struct Recovery {
     pub(crate) table: TableId,
     pub(crate) key: Vec<u8>,
+    /// The table of the transaction's anchor, if that is another one.
+    pub(crate) anchor_table: Option<TableId>,
     pub(crate) stage: Stage,
     /// Answers that are missing.
     pub(crate) missing: usize,

@@ -3,6 +3,7 @@
 //! In:  a request, what has been answered. Out: the same, for whoever goes on with it ([`crate::coordinate`]).
 
 use super::part::{After, Stored, TransactionId};
+use super::per_key::{Keys, PerKey};
 use super::reserved::Age;
 use crate::channels::Published;
 use crate::keyspace_events::Cause;
@@ -10,8 +11,7 @@ use crate::request::{Request, Work};
 use crate::transaction::Transaction;
 use crate::version::Version;
 use brickyard_types::record::Kind;
-use brickyard_types::{Instant, PartitionId, View};
-use std::collections::{BTreeMap, BTreeSet};
+use brickyard_types::{Instant, PartitionId, TableId, View};
 
 /// What a key held when it was read.
 #[derive(Debug)]
@@ -21,15 +21,22 @@ pub(crate) struct Known {
 }
 
 /// An event of a key, for keyspace notifications.
-pub(crate) type Event = (Cause, Kind, bool, Vec<u8>);
+pub(crate) type Event = (Cause, Kind, bool, (TableId, Vec<u8>));
+
+/// Keys of one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Portion {
+    pub(crate) table: TableId,
+    pub(crate) keys: Vec<Vec<u8>>,
+}
 
 /// What a transaction comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Drafted {
     pub(crate) reply: Vec<u8>,
     /// Keys by which it was decided.
-    pub(crate) reads: BTreeSet<Vec<u8>>,
-    pub(crate) writes: BTreeMap<Vec<u8>, After>,
+    pub(crate) reads: Keys,
+    pub(crate) writes: PerKey<After>,
     pub(crate) events: Vec<Event>,
     /// What its scripts publish.
     pub(crate) published: Vec<Published>,
@@ -57,6 +64,8 @@ pub(crate) enum Phase {
     Committing,
     /// That its intents go.
     Resolving,
+    /// Until it asks once more that they go.
+    Unresolved(Instant),
     /// That the anchor's goes.
     Closing,
 }
@@ -81,11 +90,11 @@ pub(crate) struct Running {
     /// Counts what was asked for; answers to what was asked before do not count.
     pub(crate) round: u64,
     /// The keys that each part was asked for.
-    pub(crate) asked: Vec<Vec<Vec<u8>>>,
+    pub(crate) asked: Vec<Portion>,
     pub(crate) missing: usize,
     pub(crate) setback: Option<Setback>,
     pub(crate) place: Option<Place>,
-    known: BTreeMap<Vec<u8>, Known>,
+    known: PerKey<Known>,
     /// What was read in one round of one partition holds at one moment.
     pub(crate) reads: u32,
     pub(crate) drafted: Drafted,
@@ -107,7 +116,7 @@ impl Running {
             missing: 0,
             setback: None,
             place: None,
-            known: BTreeMap::new(),
+            known: PerKey::default(),
             reads: 0,
             drafted: Drafted::default(),
             attempts: 0,
@@ -116,14 +125,14 @@ impl Running {
     }
 
     /// What is known of its keys.
-    pub(crate) const fn known(&self) -> &BTreeMap<Vec<u8>, Known> {
+    pub(crate) const fn known(&self) -> &PerKey<Known> {
         &self.known
     }
 
     /// What a key holds is known.
-    pub(crate) fn learn(&mut self, key: Vec<u8>, known: Known) {
+    pub(crate) fn learn(&mut self, table: TableId, key: Vec<u8>, known: Known) {
         let bytes = key.len() + known.held.as_ref().map_or(0, Stored::len);
-        if self.known.insert(key, known).is_none() {
+        if self.known.insert(table, key, known).is_none() {
             self.known_bytes += bytes;
         }
     }
@@ -140,15 +149,23 @@ impl Running {
         self.request.bytes() + self.known_bytes
     }
 
-    /// Whether that attempt may commit yet.
-    pub(crate) fn may_commit(&self, id: TransactionId) -> bool {
-        self.id == id && matches!(self.phase, Phase::Locking)
+    /// Whether what becomes of that attempt is for its coordinator alone to say: it may commit yet, or its client is answered
+    /// when its intents have gone by what it says.
+    pub(crate) fn is_open(&self, id: TransactionId) -> bool {
+        use Phase::{Committing, Locking, Resolving, Unresolved};
+        let is_told_last = || matches!(self.phase, Committing | Resolving | Unresolved(_));
+        self.id == id && (self.phase == Locking || (self.is_across() && is_told_last()))
     }
 
-    /// When it is tried again.
-    pub(crate) fn retry_at(&self) -> Option<Instant> {
+    /// Whether it is over two tables.
+    pub(crate) fn is_across(&self) -> bool {
+        self.transaction().across.is_some()
+    }
+
+    /// When it goes on, if it pauses.
+    pub(crate) const fn retry_at(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Pausing(until) => Some(until),
+            Phase::Pausing(until) | Phase::Unresolved(until) => Some(until),
             _ => None,
         }
     }
@@ -183,3 +200,7 @@ impl Running {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "running_test.rs"]
+mod running_test;

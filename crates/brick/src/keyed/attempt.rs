@@ -17,7 +17,8 @@ use crate::request::{Attempt, Work};
 use crate::view::{Redirect, RequestContext, View};
 use brickyard_command::request::RequestArgs;
 use brickyard_command::{
-    Args, ErrorReply, Failure, Spec, execute as execute_command, is_data_command, table::flag,
+    Args, CommandId, ErrorReply, Failure, Spec, execute as execute_command, is_data_command,
+    table::flag,
 };
 use brickyard_types::record::RequestId;
 use brickyard_wire::{IDS_UP_TO, Reply, UNKNOWN_EXECUTED, UNKNOWN_FORGOTTEN, is_not_executed};
@@ -51,7 +52,7 @@ pub(crate) fn asked<'a>(
     let args = args.skip(RequestArgs::WORDS);
     let spec = check(core, connection, None, &args)?;
     let is_write = is_data_command(spec.id) && spec.has(flag::WRITE) && spec.key_first > 0;
-    if !is_write {
+    if !is_write || spec.id == CommandId::Move {
         return Err(ErrorReply::new(format!(
             "ERR REQUEST is for commands that write keys of one slot, and '{}' is none; send it without an id",
             spec.name

@@ -6,18 +6,22 @@
 //! - `a vote stays`: intents that were answered for are in the partition's log, and go by the outcome alone.
 //! - `an anchor decides`: what has become of a transaction is what the anchor's partition has of it, or what the brick that coordinates
 //!   it there knows; a transaction of which neither knows is aborted for good.
+//! - `two tables are answered for last`: where the anchor's table was dropped nothing commits any more, and whoever asks hears of each key
+//!   whether it had its intent.
 
 use super::run::{Caller, Ran, ran, write_refusal};
 use crate::core::Core;
-use crate::distributed::Intent;
 use crate::distributed::part::{After, Answer, Ask, Bytes, Lock, Part, Stored};
+use crate::distributed::{Intent, Participant};
 use crate::output::CommitDependency;
+use crate::refusal::EARLIER_NODE_TABLES;
 use crate::request::UNBOUNDED;
 use crate::requests::ColdValue;
 use crate::transaction::Watch;
 use crate::version::Version;
 use crate::view::{RequestContext, View, watch_absent};
 use brickyard_command::{ErrorReply, Failure, Keyspace, NewValue};
+use brickyard_metadata::Level;
 use brickyard_types::{PartitionId, TableId, UnixMillis, ValueType};
 use brickyard_wire::Reply;
 
@@ -62,6 +66,19 @@ pub(crate) fn run_part(
     };
     if matches!(part.ask, Ask::Outcome) && core.requests.distributed.is_open(part.id) {
         Answer::Pending.encode(out);
+        return Ok(CommitDependency::NONE);
+    }
+    if let Ask::Resolve { is_committed, .. } = part.ask
+        && is_committed
+        && part
+            .anchor_table
+            .is_some_and(|it| core.tables.is_dropped(it))
+    {
+        // Nobody can say any more that it has committed, and nobody was told so.
+        Answer::Ended {
+            is_committed: false,
+        }
+        .encode(out);
         return Ok(CommitDependency::NONE);
     }
     let partition = partition_at(core, caller.table, location.leaf);
@@ -110,7 +127,8 @@ pub(crate) fn run_part(
         }
         Err(Failure::Suspend) => return suspended(ran(view.abandon())),
     };
-    let is_done = matches!(answer, Answer::Done | Answer::Read(_));
+    let is_resolving = matches!(part.ask, Ask::Resolve { .. });
+    let is_done = is_resolving || matches!(answer, Answer::Done | Answer::Read(_));
     let finished = if is_done {
         view.finish()
     } else {
@@ -266,7 +284,10 @@ fn lock(
         };
         intents.push(Intent {
             id: part.id,
-            anchor: part.anchor.0.clone(),
+            anchor: Participant {
+                table: part.anchor_table,
+                key: part.anchor.0.clone(),
+            },
             decided: None,
             before,
             after,
@@ -284,6 +305,9 @@ fn lock(
 
 /// Gives a key an intent.
 pub(crate) fn put_intent(view: &mut View<'_>, key: &[u8], intent: &Intent) -> Result<(), Failure> {
+    if intent.is_across() && !view.all_know(Level::TWO_TABLES) {
+        return Err(Failure::Error(EARLIER_NODE_TABLES));
+    }
     let value = intent.encode();
     if value.len() >= view.value_bytes_max() {
         // It has what the key holds and what it is to hold.
@@ -330,8 +354,10 @@ fn resolve(
     if is_suspended {
         return Err(Failure::Suspend);
     }
+    let mut gone = None;
     for (key, intent) in intents {
         let Some(intent) = intent else {
+            gone = Some(key);
             continue;
         };
         let becomes = match is_committed {
@@ -352,7 +378,12 @@ fn resolve(
             }
         }
     }
-    Ok(Done::Answered(Answer::Done))
+    // Who commits over two tables answers its client by this: it has to know whether it was too late.
+    let gone = gone.filter(|_| is_committed && part.anchor_table.is_some());
+    Ok(Done::Answered(match gone {
+        Some(key) => Answer::Differs(key.clone()),
+        None => Answer::Done,
+    }))
 }
 
 fn outcome(view: &mut View<'_>, part: &Part) -> Result<Done, Failure> {
@@ -365,12 +396,25 @@ fn look(view: &mut View<'_>, part: &Part) -> Result<Done, Failure> {
     let Some(intent) = intent_of(view, &part.anchor.0)? else {
         return Ok(Done::Answered(Answer::Done));
     };
-    let decided = intent
-        .decided
-        .map(|keys| keys.into_iter().map(Bytes).collect());
-    Ok(Done::Answered(Answer::Intent {
-        id: intent.id,
-        anchor: Bytes(intent.anchor),
+    let own = view.table_id();
+    let Intent {
+        id,
+        anchor,
         decided,
+        ..
+    } = intent;
+    let Some(anchor_table) = anchor.table else {
+        let keys = |all: Vec<Participant>| all.into_iter().map(|it| Bytes(it.key)).collect();
+        return Ok(Done::Answered(Answer::Intent {
+            id,
+            anchor: Bytes(anchor.key),
+            decided: decided.map(keys),
+        }));
+    };
+    let named = |it: Participant| (it.table.unwrap_or(own), Bytes(it.key));
+    Ok(Done::Answered(Answer::IntentAcross {
+        id,
+        anchor: (anchor_table, Bytes(anchor.key)),
+        decided: decided.map(|all| all.into_iter().map(named).collect()),
     }))
 }

@@ -12,10 +12,10 @@ use crate::output::PlaceholderId;
 use crate::request::{Attempt, Origin, Request, Token, UNBOUNDED, Work};
 use crate::scripts::{CalledFunction, Permit, Restriction, ScriptCall, ScriptText};
 use crate::tracking::Notice;
-use crate::transaction::{Step, Transaction, Watch};
+use crate::transaction::{Across, Step, Transaction, Watch};
 use crate::version::Version;
 use brickyard_command::table::{flag, lookup_full};
-use brickyard_command::{CommandId, OwnedArgs, Spec, is_data_command};
+use brickyard_command::{CommandId, OwnedArgs, Spec, database_named, is_data_command};
 use brickyard_routing::{Member, NodeId};
 use brickyard_types::record::RequestId;
 use brickyard_types::{BrickId, Instant, TableId};
@@ -131,6 +131,16 @@ enum SentWork<'a> {
     Part(Cow<'a, Part>),
     /// What a client that keeps copies reads. A node that knows none takes it for no message.
     Tracked(#[serde(borrow)] Box<Self>),
+    /// A command on keys of two tables, that of the request and this one. A node that knows none takes it, and parts of one, for no message.
+    Across {
+        #[serde(borrow)]
+        command: Words<'a>,
+        other: TableId,
+    },
+    PartAcross {
+        anchor_table: TableId,
+        part: Cow<'a, Part>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -356,11 +366,25 @@ impl<'a> SentWork<'a> {
                 command: Words::of(spec, args),
             },
             Work::Transaction(transaction) => Self::of_transaction(transaction),
-            Work::Part(part) => Self::Part(Cow::Borrowed(part)),
+            Work::Part(part) => match part.anchor_table {
+                None => Self::Part(Cow::Borrowed(part)),
+                Some(anchor_table) => Self::PartAcross {
+                    anchor_table,
+                    part: Cow::Borrowed(part),
+                },
+            },
         }
     }
 
     fn of_transaction(transaction: &'a Transaction) -> Self {
+        if let (Some(across), [Step::Command(spec, args)]) =
+            (transaction.across, &transaction.steps[..])
+        {
+            return Self::Across {
+                command: Words::of(spec, args),
+                other: across.table,
+            };
+        }
         let watches = transaction.watches.iter().map(SentWatch::of).collect();
         if let Some(anchor) = &transaction.anchor {
             return Self::Distributed {
@@ -430,6 +454,7 @@ impl<'a> SentWork<'a> {
                     is_bare: false,
                     route: None,
                     anchor: None,
+                    across: None,
                 })))
             }
             Self::Scripts {
@@ -448,6 +473,7 @@ impl<'a> SentWork<'a> {
                     is_bare,
                     route: route.map(|key| key.0.to_vec()),
                     anchor: None,
+                    across: None,
                 };
                 has_its_form.then(|| Work::Transaction(Box::new(transaction)))
             }
@@ -464,6 +490,7 @@ impl<'a> SentWork<'a> {
                     is_bare,
                     route: None,
                     anchor: Some(anchor.0.to_vec()),
+                    across: None,
                 };
                 let has_its_form = !is_bare
                     || matches!(transaction.steps[..], [Step::Script(_) | Step::Command(..)]);
@@ -475,6 +502,23 @@ impl<'a> SentWork<'a> {
             }
             // Its like is taken apart before.
             Self::Tracked(_) => None,
+            Self::Across { command, other } => {
+                let (spec, args) = command.data_command()?;
+                let database = database_named(spec.id, args.as_args()).ok()??;
+                let across = Across {
+                    database,
+                    table: other,
+                };
+                let transaction = Transaction::of_command(spec, args).spanning(across);
+                Some(Work::Transaction(Box::new(transaction)))
+            }
+            Self::PartAcross { anchor_table, part } => {
+                let part = Part {
+                    anchor_table: Some(anchor_table),
+                    ..part.into_owned()
+                };
+                part.is_sound().then(|| Work::Part(Box::new(part)))
+            }
         }
     }
 }
@@ -556,6 +600,16 @@ pub fn message_kind(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
+/// Whether it is said to be about two tables, and names one twice.
+fn is_about_itself(work: &Work, table: TableId) -> bool {
+    let other = match work {
+        Work::Transaction(transaction) => transaction.across.map(|it| it.table),
+        Work::Part(part) => part.anchor_table,
+        _ => None,
+    };
+    other == Some(table)
+}
+
 /// Reads what the brick `from` has sent.
 pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
     let (sent, rest) = postcard::take_from_bytes::<Sent<'_>>(bytes).ok()?;
@@ -591,11 +645,15 @@ pub(crate) fn decode(from: Member, bytes: &[u8]) -> Option<Message> {
                 work => (work, false),
             };
             // Its time is not sent: how long it may take here is for this brick to say.
+            let work = work.work()?;
+            if is_about_itself(&work, table) {
+                return None;
+            }
             let request = Request {
                 room: usize::try_from(room).unwrap_or(UNBOUNDED),
                 client,
                 is_tracked,
-                ..Request::new(origin, table, protocol, work.work()?, Instant(0))
+                ..Request::new(origin, table, protocol, work, Instant(0))
             };
             Some(Message::Request(Box::new(request)))
         }

@@ -11,6 +11,9 @@ fn command(words: &[&str]) -> (&'static Spec, OwnedArgs) {
     (lookup(words[0].as_bytes()).unwrap(), args(words))
 }
 
+/// The table that requests are of.
+const SENT_TO: TableId = TableId(4);
+
 /// What arrives of a request with this work.
 fn sent(work: Work) -> Option<Request> {
     let from = Member {
@@ -27,7 +30,7 @@ fn sent(work: Work) -> Option<Request> {
         member: from,
         token,
     };
-    let request = Request::new(origin, TableId(4), Protocol::Resp3, work, Instant(8));
+    let request = Request::new(origin, SENT_TO, Protocol::Resp3, work, Instant(8));
     match decode(from, &encode_request(1 << 41, &request))? {
         Message::Request(request) => Some(*request),
         _ => panic!("a request became something else"),
@@ -43,7 +46,7 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
     assert_eq!(arrived.origin.token.connection, ConnectionId(7));
     assert_eq!(
         (arrived.table, arrived.protocol),
-        (TableId(4), Protocol::Resp3)
+        (SENT_TO, Protocol::Resp3)
     );
     assert!(!arrived.has_waited && arrived.attempts == 0);
     assert_eq!(arrived.work.first_key(), Some(&b"key"[..]));
@@ -80,6 +83,7 @@ fn requests_arrive_as_they_were_sent_but_for_what_is_the_senders() {
         is_bare: false,
         route: None,
         anchor: None,
+        across: None,
     };
     let Work::Transaction(arrived) = sent(Work::Transaction(Box::new(transaction))).unwrap().work
     else {
@@ -120,6 +124,7 @@ fn transactions_over_slots_and_their_parts_arrive_as_they_were_sent() {
             keys: keys.iter().map(|key| part::Bytes(key.to_vec())).collect(),
             is_committed: true,
         },
+        anchor_table: None,
     };
     let part = asks(&[b"one", b""]);
     let Work::Part(arrived) = sent(Work::Part(Box::new(part.clone()))).unwrap().work else {
@@ -130,6 +135,79 @@ fn transactions_over_slots_and_their_parts_arrive_as_they_were_sent() {
     for keys in [&[][..], &[&[0; 1 << 16][..]]] {
         assert!(sent(Work::Part(Box::new(asks(keys)))).is_none());
     }
+    let across = Part {
+        anchor_table: Some(TableId(9)),
+        ..part.clone()
+    };
+    let Work::Part(arrived) = sent(Work::Part(Box::new(across.clone()))).unwrap().work else {
+        panic!("a part became something else");
+    };
+    assert_eq!(*arrived, across);
+    // Who asks after a transaction says in which table, and asks nobody of the table that is the part's own.
+    let unsound = [
+        Part {
+            ask: Ask::Outcome,
+            ..across.clone()
+        },
+        Part {
+            anchor_table: Some(SENT_TO),
+            ..across
+        },
+    ];
+    for part in unsound {
+        assert!(sent(Work::Part(Box::new(part))).is_none());
+    }
+}
+
+/// The bytes of what is about one table are those that an earlier program reads.
+#[test]
+fn part_of_one_table_is_sent_as_it_always_was() {
+    let part = Part {
+        id: TransactionId {
+            coordinator: 1,
+            number: 2,
+        },
+        age: Age {
+            since: 3,
+            coordinator: 4,
+            number: 5,
+        },
+        anchor: part::Bytes(b"a".to_vec()),
+        ask: Ask::Outcome,
+        anchor_table: None,
+    };
+    let bytes = postcard::to_allocvec(&part).unwrap();
+    assert_eq!(bytes, [1, 2, 3, 4, 5, 1, b'a', 4]);
+}
+
+#[test]
+fn commands_over_two_tables_arrive_as_they_were_sent() {
+    let across = Across {
+        database: 3,
+        table: TableId(9),
+    };
+    for words in [&["move", "k", "3"][..], &["copy", "k", "other", "db", "3"]] {
+        let (spec, args) = command(words);
+        let moved = Transaction::of_command(spec, args).spanning(across);
+        let Work::Transaction(arrived) = sent(Work::Transaction(Box::new(moved))).unwrap().work
+        else {
+            panic!("a transaction became something else");
+        };
+        assert_eq!(arrived.across, Some(across));
+        assert_eq!(arrived.anchor.as_deref(), Some(&b"k"[..]));
+        assert!(arrived.is_bare && matches!(arrived.steps[..], [Step::Command(..)]));
+    }
+    // A command that is about no other table, and one whose other table is its own.
+    let (spec, args) = command(&["rename", "k", "other"]);
+    let renamed = Transaction::of_command(spec, args).spanning(across);
+    assert!(sent(Work::Transaction(Box::new(renamed))).is_none());
+    let (spec, args) = command(&["move", "k", "3"]);
+    let own = Across {
+        table: SENT_TO,
+        ..across
+    };
+    let moved = Transaction::of_command(spec, args).spanning(own);
+    assert!(sent(Work::Transaction(Box::new(moved))).is_none());
 }
 
 /// A transaction of these steps.

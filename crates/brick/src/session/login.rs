@@ -220,13 +220,8 @@ fn select(core: &mut Core, clients: &mut Clients, id: ConnectionId, args: Args<'
         if user.is_none_or(|user| user.rights(&table) == Rights::default()) {
             return Err(no_rights(&table));
         }
-        let seed = core.random.next();
-        let mut new = NewTable::named(table.clone(), seed, core.unix);
-        new.attributes = inherited_attributes(core);
-        new.layout.copies_max = inherited_copies_max(core);
-        new.if_absent = true;
+        let request = make_numbered(core, &table);
         let then = Then::Use { table, database };
-        let request = ControlRequest::Change(Change::CreateTable(new));
         Ok(Some((request, then)))
     });
     match selected {
@@ -254,20 +249,38 @@ fn selected(
             "ERR SELECT is not allowed in cluster mode",
         ));
     }
-    let table = u32::try_from(number).ok().and_then(database_table);
-    let table = table.ok_or(ErrorReply::constant("ERR DB index is out of range"))?;
+    let number = u16::try_from(number).ok();
+    let number = number.filter(|number| database_table((*number).into()).is_some());
+    let number = number.ok_or(ErrorReply::constant("ERR DB index is out of range"))?;
+    let (table, is_made) = numbered(connection, number);
+    let is_there = !is_made || core.tables.index_named(&table).is_some();
+    Ok((table, is_there))
+}
+
+/// The name of the table that has that number, and whether it is made when it is first chosen.
+pub(super) fn numbered(connection: &Connection, number: u16) -> (String, bool) {
     let user = connection.session.user.as_ref();
     // Clients send SELECT 0 by habit: of one that has named a table, or whose user is bound to one, it means that one.
     let named = connection.session.names.table.clone();
     let home = named.or_else(|| user.and_then(|user| user.table.clone()));
-    if let Some(home) = home.filter(|_| number == 0) {
-        return Ok((home, true));
+    match home.filter(|_| number == 0) {
+        Some(home) => (home, false),
+        None => (database_table(number.into()).unwrap_or_default(), true),
     }
-    let is_there = core.tables.index_named(&table).is_some();
-    Ok((table, is_there))
 }
 
-fn no_rights(table: &str) -> ErrorReply {
+/// Asks for a table of that name, which has a number, unless somebody has made it.
+pub(super) fn make_numbered(core: &mut Core, table: &str) -> ControlRequest {
+    let seed = core.random.next();
+    let mut new = NewTable::named(table.to_owned(), seed, core.unix);
+    new.attributes = inherited_attributes(core);
+    new.layout.copies_max = inherited_copies_max(core);
+    new.if_absent = true;
+    ControlRequest::Change(Change::CreateTable(new))
+}
+
+/// The error of who may do nothing there.
+pub(super) fn no_rights(table: &str) -> ErrorReply {
     ErrorReply::new(format!("NOPERM this user has no rights on table '{table}'"))
 }
 

@@ -74,6 +74,8 @@ pub(crate) enum Then {
     Name(String),
     /// The function is called, if it is there now.
     Call(&'static Spec, OwnedArgs),
+    /// The command is begun whose other table has been made.
+    Across(&'static Spec, OwnedArgs),
     /// The connection works on the table.
     Use { table: String, database: u16 },
 }

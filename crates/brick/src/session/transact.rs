@@ -3,6 +3,7 @@
 //! Commands are queued here. If all keys are of one slot they run where its partition is, against one view of it: what they write is
 //! one record of the log. Keys of several slots, at a node port, are a distributed transaction's ([`crate::distributed`]).
 
+use super::across::queued;
 use super::next::{Command, Next, Outcome};
 use crate::accepted::{ConnectionId, Port};
 use crate::check::recheck;
@@ -79,6 +80,11 @@ pub(crate) fn enqueue(
         )));
     }
     let connection = &mut clients[id];
+    let own = match spec.id {
+        CommandId::Move | CommandId::Copy => queued(core, connection, spec, args)?,
+        _ => None,
+    };
+    let args = own.as_ref().map_or(args, OwnedArgs::as_args);
     check_slots(core, connection, spec, args)?;
     let (spec, owned) = match is_script(spec.id) {
         true => with_text(core.known_scripts(), spec, args)?,
@@ -329,6 +335,7 @@ fn exec(core: &Core, clients: &mut Clients, id: ConnectionId) -> Outcome {
         is_bare: false,
         route,
         anchor: None,
+        across: None,
     };
     let transaction = match one {
         Some(_) => transaction,

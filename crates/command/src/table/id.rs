@@ -79,6 +79,8 @@ pub enum CommandId {
     Expiretime,
     /// `KEYS`
     Keys,
+    /// `MOVE`
+    Move,
     /// `OBJECT`
     Object,
     /// `OBJECT ENCODING`

@@ -91,6 +91,13 @@ pub(super) const COMMANDS: &[Spec] = &[
             "O(N) for N keys in the table",
         )
         .arguments(&[Argument::pattern("pattern")]),
+    command(CommandId::Move, "move", 3, flag::WRITE | flag::FAST)
+        .keys(&[KeySpec::one(
+            1,
+            key_flag::RW | key_flag::ACCESS | key_flag::UPDATE,
+        )])
+        .docs("Moves a key to another database.", "1.0.0", "O(1)")
+        .arguments(&[Argument::key("key", 0), Argument::integer("db")]),
     Spec::new(CommandId::Object, "object", -2, 0)
         .of(CommandGroup::Generic, 0)
         .docs(

@@ -53,14 +53,13 @@ const MOVES: &str = "partitions move by themselves (`REBALANCE`, [balancing.md](
 const COPIES: &str = "copies are kept by the catalog (`REPLICAS`); `brickyard import` follows a Redis as its replica, and `brickyard dump --format rdb` writes a snapshot";
 const NEWER: &str = "newer than what is served here";
 const TESTS: &str = "for Redis's own tests";
-const TABLES: &str = "databases are tables, and nothing works across two";
+const SWAPPED: &str = "as in a Redis cluster: a swap that every node sees at one moment would need all nodes to stop for it, and users' rights name tables";
 const NO_STREAMS: &str = "streams are not there";
 const MODULE: &str = "a module of Redis's own";
 
 /// Why a command is not here: by its name, by its container (`module|*`), or by its chapter (`@list`); the first that fits.
 const REASONS: &[(&str, &str)] = &[
-    ("move", TABLES),
-    ("swapdb", TABLES),
+    ("swapdb", SWAPPED),
     (
         "sort",
         "sorts lists, sets and sorted sets, which are not there",

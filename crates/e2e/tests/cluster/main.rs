@@ -36,5 +36,6 @@ mod survival;
 mod tools;
 mod tracking;
 mod transactions;
+mod two_tables;
 mod upgrade;
 mod watching;

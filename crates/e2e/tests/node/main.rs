@@ -30,5 +30,6 @@ mod supervised;
 mod tables;
 mod tools;
 mod transactions;
+mod two_tables;
 mod users;
 mod watching;

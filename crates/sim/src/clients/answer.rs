@@ -4,6 +4,7 @@ use super::export::answer_export;
 use super::follower::answer_changes;
 use super::keeper::{answer_kept, follow};
 use super::library::{answer_again, answer_call, answer_clock};
+use super::mover::{answer_made, answer_moved};
 use super::outcome::answer_one;
 use super::scan::answer_scan;
 use super::seeker::answer_way;
@@ -28,6 +29,8 @@ pub(super) fn answer(world: &mut World, at: usize, asked: &Asked, reply: &Reply)
             operations,
             is_pair,
         } => answer_several(world, operations, *is_pair, reply),
+        Expected::Made(number, operation) => answer_made(world, (*number, *operation), reply),
+        Expected::Moved(operations) => answer_moved(world, *operations, reply),
         Expected::Scan => answer_scan(world, at, reply),
         Expected::Export(partition) => {
             answer_export(world, at, *partition, asked.since, reply);

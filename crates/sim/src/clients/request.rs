@@ -6,6 +6,7 @@
 use super::export::ask_export;
 use super::keeper::{forget, read_kept};
 use super::library::{ask_again, call};
+use super::mover::{ask_to_move, name};
 use super::scan::ask_scan;
 use super::send::{note, send_command};
 use super::state::{Call, Expected, FIELD, is_in_hash, key};
@@ -27,15 +28,16 @@ const FAVOURITE_FOR: u64 = 16;
 
 /// A client that is connected asks for the next thing.
 pub(super) fn ask(world: &mut World, at: usize) {
-    let keys = world.clients.habits.keys;
+    let habits = world.clients.habits;
+    let keys = habits.keys;
     let client = &mut world.clients.all[at];
     if let Some(next) = client.sweep {
-        let Some(kind) = KINDS.get((next / keys) as usize) else {
+        let Some(kind) = habits.kind((next / keys) as usize) else {
             client.sweep = None;
             return;
         };
         client.sweep = Some(next + 1);
-        return ask_one(world, at, *kind, next % keys, true);
+        return ask_one(world, at, kind, next % keys, true);
     }
     client.left -= 1;
     if go_on_watching(world, at) {
@@ -53,6 +55,7 @@ pub(super) fn ask(world: &mut World, at: usize) {
         Form::ReadBoth => ask_both(world, at),
         Form::Watch => ask_to_watch(world, at),
         Form::Clear => ask_to_clear(world, at),
+        Form::Move => ask_to_move(world, at),
         Form::One | Form::Burst => false,
     };
     if is_done {
@@ -95,7 +98,9 @@ fn draw_form(world: &mut World, at: usize) -> Form {
         Form::Scan | Form::ReadMany | Form::WriteMany | Form::Clear => {
             client.port == Port::Node && !client.is_library()
         }
-        Form::ApartPair => client.port == Port::Node && !is_watching && !client.is_library(),
+        Form::ApartPair | Form::Move => {
+            client.port == Port::Node && !is_watching && !client.is_library()
+        }
         Form::Watch => !is_watching && !client.is_reader && !client.is_library(),
         Form::Pair | Form::BriefPair => !is_watching && !client.is_library(),
         Form::Burst | Form::Export | Form::ReadBoth => !client.is_library(),
@@ -116,7 +121,7 @@ fn ask_one(world: &mut World, at: usize, kind: Kind, number: u64, is_read: bool)
         forget(world, at, &key);
     }
     let (action, words) = match (is_read, is_in_hash(kind, number)) {
-        (true, false) => (Action::Get, vec![b"GET".as_slice().into(), key.clone()]),
+        (true, false) => (Action::Get, words(&[b"GET", name(&key)])),
         (true, true) => (Action::Get, words(&[b"HGET", &key, FIELD])),
         (false, false) => write(world, &key, kind, dice, lives),
         (false, true) => {

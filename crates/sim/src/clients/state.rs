@@ -42,6 +42,10 @@ pub(crate) enum Expected {
         operations: Vec<usize>,
         is_pair: bool,
     },
+    /// To what makes the key of that number.
+    Made(u64, usize),
+    /// To what takes a key to the other table: of its operations there, and here.
+    Moved([usize; 2]),
     /// To a step of the client's scan.
     Scan,
     /// To the export of a partition.
@@ -73,7 +77,9 @@ impl Asked {
             Expected::One(operation)
             | Expected::Kept(operation, _)
             | Expected::Looked(operation)
+            | Expected::Made(_, operation)
             | Expected::Watched(operation) => std::slice::from_ref(operation),
+            Expected::Moved(operations) => operations,
             Expected::Several { operations, .. } => operations,
             _ => &[],
         }
@@ -162,6 +168,16 @@ pub(crate) struct Clients {
     pub(crate) served: u64,
     /// Which tables are there.
     pub(crate) made: Vec<bool>,
+    /// Keys that go from table to table.
+    pub(crate) moved: BTreeMap<u64, Made>,
+}
+
+/// Whether a key was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// Nobody knows.
+    Maybe,
+    Surely,
 }
 
 impl Clients {
@@ -217,6 +233,7 @@ impl Clients {
             watched: Vec::new(),
             served: 0,
             made: vec![false; shape.tables.len()],
+            moved: BTreeMap::new(),
         }
     }
 
@@ -318,6 +335,9 @@ pub(crate) fn key(table: &str, kind: Kind, number: u64) -> Bytes {
         Kind::Far => format!("{{{table}:y{number}}}far"),
         Kind::ApartLeft => format!("{table}:left{number}"),
         Kind::ApartRight => format!("{table}:right{number}"),
+        // In both tables it has the name behind the table's.
+        Kind::Moved => format!("{table}/moved{number}"),
+        Kind::Copied => format!("{table}/copied{number}"),
         Kind::BriefLeft => format!("{{{table}:b{number}}}left"),
         Kind::BriefRight => format!("{{{table}:b{number}}}right"),
     };
