@@ -80,6 +80,15 @@ pub(crate) fn log_slope(points: &[Point]) -> f64 {
     both / square
 }
 
+/// A curve by the most of all rounds: what others on the same machine took away is not in it.
+pub(crate) fn undisturbed(points: &[Point]) -> Vec<Point> {
+    let best = points.iter().map(|point| Point {
+        median: point.max,
+        ..*point
+    });
+    best.collect()
+}
+
 /// The most of a curve's medians; no number without points.
 pub(crate) fn top(points: &[Point]) -> f64 {
     points.iter().map(|it| it.median).fold(f64::NAN, f64::max)

@@ -40,7 +40,7 @@ const BRICKS: [usize; 4] = [1, 2, 4, 6];
 const BESIDE: [usize; 2] = [4, 6];
 /// Bricks that are modelled.
 const MODELLED: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1_024.0];
-/// Clients, each with a pipeline of 100 operations for each brick.
+/// Clients for each brick, each with a pipeline of 100 operations.
 const CLIENTS: usize = 4;
 const TABLE: &str = "e1";
 /// Reads and writes of 128 bricks, and their ratio for each of them.
@@ -64,8 +64,7 @@ impl Loaded {
         let work = Work {
             // As many for each brick, whatever their number, and as much at a time.
             keys: run.quick(5_000, 50_000) * bricks as u64,
-            pipeline: Work::DDS.pipeline * bricks,
-            connections: CLIENTS,
+            connections: CLIENTS * bricks,
             ..Work::DDS
         };
         fill(Way::Library, &work.closed(&target, run.piece(PIECES)))?;
@@ -83,7 +82,11 @@ impl Loaded {
         } else {
             self.work
         };
-        work.closed(&self.target, time)
+        // A thread of clients for two bricks, be they a cluster or part of one.
+        Options {
+            threads: (self.bricks / 2).max(1),
+            ..work.closed(&self.target, time)
+        }
     }
 }
 
