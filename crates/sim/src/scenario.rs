@@ -31,6 +31,12 @@ pub(crate) struct ClusterOf {
     pub(crate) output_soft: &'static [u64],
     /// Of this many appends, where the worker has nothing to do, a loop writes one itself.
     pub(crate) inline_one_in: &'static [u64],
+    pub(crate) extras: ExtrasOf,
+}
+
+/// What tables have that most do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExtrasOf {
     /// What is read may be kept.
     pub(crate) leases: Leases,
     /// Bytes of changes that partitions keep for who follows them.
@@ -76,6 +82,12 @@ const NEVER: u64 = u64::MAX;
 /// The hash function of tables that were not told of another one.
 pub(crate) const SLOT: &str = "slot";
 
+const PLAIN: ExtrasOf = ExtrasOf {
+    leases: Leases::Never,
+    history: 0,
+    hashes: &[SLOT],
+};
+
 /// Everything.
 pub(crate) const USUAL: Scenario = Scenario {
     name: "usual",
@@ -97,9 +109,7 @@ pub(crate) const USUAL: Scenario = Scenario {
         segment_bytes: &[4 << 10, 16 << 10, 256 << 10],
         output_soft: &[1 << 20, 1 << 20, 1 << 10, 64],
         inline_one_in: &[1, 1, 2, 10, NEVER],
-        leases: Leases::Never,
-        history: 0,
-        hashes: &[SLOT],
+        extras: PLAIN,
     },
     times: TimesOf {
         lease_ms: 1_500,
@@ -582,7 +592,10 @@ pub(crate) const LEASED: Scenario = Scenario {
     name: "leases",
     cluster: ClusterOf {
         bricks: &[1, 1, 2],
-        leases: Leases::Granted,
+        extras: ExtrasOf {
+            leases: Leases::Granted,
+            ..PLAIN
+        },
         ..DENSE.cluster
     },
     faults: &[
@@ -636,7 +649,10 @@ pub(crate) const FOLLOWED: Scenario = Scenario {
     cluster: ClusterOf {
         bricks: &[1, 1, 2],
         partitions: &[1, 2],
-        history: 64 << 10,
+        extras: ExtrasOf {
+            history: 64 << 10,
+            ..PLAIN
+        },
         ..DENSE.cluster
     },
     faults: &[
@@ -722,11 +738,14 @@ pub(crate) const HASHED: Scenario = Scenario {
     cluster: ClusterOf {
         bricks: &[1, 1, 2],
         partitions: &[1, 2, 4],
-        hashes: &[
-            "keyed",
-            "ordered FROM first:n0 TO second:t9",
-            "ordered FROM {first:b0}left TO {second:y9}right",
-        ],
+        extras: ExtrasOf {
+            hashes: &[
+                "keyed",
+                "ordered FROM first:n0 TO second:t9",
+                "ordered FROM {first:b0}left TO {second:y9}right",
+            ],
+            ..PLAIN
+        },
         ..DENSE.cluster
     },
     faults: &[

@@ -78,7 +78,7 @@ impl Shape {
         let tables = (0..random.one_of(scenario.cluster.tables))
             .map(|at| {
                 let bricks = nodes as u32 * bricks;
-                let hash = hashes.one_of(scenario.cluster.hashes);
+                let hash = hashes.one_of(scenario.cluster.extras.hashes);
                 table(at, bricks, (is_all_fsync, hash), scenario, &mut random)
             })
             .collect();
@@ -163,8 +163,8 @@ fn table(
             maxmemory: is_disk.then_some(scenario.cluster.maxmemory),
             durability,
             replicas: random.one_of(scenario.cluster.replicas),
-            leases: scenario.cluster.leases,
-            history: scenario.cluster.history,
+            leases: scenario.cluster.extras.leases,
+            history: scenario.cluster.extras.history,
             ..TableAttributes::default()
         },
         partitions: (bricks * random.one_of(scenario.cluster.partitions)).next_power_of_two(),
