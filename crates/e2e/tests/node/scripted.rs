@@ -272,8 +272,8 @@ fn commands_of_other_types_are_unknown() {
             "ERR unknown command 'sadd', with args beginning with: 'k' 'f' 'v' ",
         ),
         (
-            "MOVE k 1",
-            "ERR unknown command 'MOVE', with args beginning with: 'k' '1' ",
+            "SWAPDB 0 1",
+            "ERR unknown command 'SWAPDB', with args beginning with: '0' '1' ",
         ),
     ] {
         assert_eq!(
