@@ -220,8 +220,8 @@ fn judge(data: &Data) -> Judgement {
          fewer requests for each at a time, and a brick with more peers fewer records for each. That ends where each comes alone, and grows no further.",
     );
     it.remark(
-        "What the model leaves out: a network between the nodes, and clients, of which as many are needed as there are bricks. The client library here is one thread, so operations a second say what it \
-         does; the bricks' processor time is what is compared.",
+        "What the model leaves out: a network between the nodes, and clients, of which as many are needed as there are bricks. The clients share one core, so operations a second say what they \
+         do; the bricks' processor time is what is compared.",
     );
     it.tables.push(Table::of(
         data,
@@ -232,7 +232,7 @@ fn judge(data: &Data) -> Judgement {
             ("apart_us", "in clusters of two"),
             ("beside_apart", "beside them"),
             ("busiest_over_mean", "busiest brick over mean"),
-            ("ops_per_s", "ops/s of one client thread"),
+            ("ops_per_s", "ops/s of the clients' core"),
             ("p99_us", "p99 µs"),
         ],
     ));
