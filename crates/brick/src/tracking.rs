@@ -9,13 +9,15 @@
 //!    ◄────────────────────────────────────────── recall ── a write comes: it waits
 //!    clients are told, then ── recalled ──────────────►  no copy is held: the write runs
 //! ```
-//! So whoever keeps a copy has been told of a change before anybody can see it. A brick that does not answer holds up a write for
-//! [`PATIENCE`] at most; it is told to have its clients forget everything as soon as it can be reached again.
+//! So whoever keeps a copy has been told of a change before anybody can see it. A brick that does not answer, or to which the stream is
+//! broken, holds up a write for [`PATIENCE`] at most; it is told to have its clients forget everything as soon as it can be reached again.
 //!
 //! Invariants (rule `copies are recalled before a write`):
 //! - Of a key that a brick's clients may have copies of, that brick is a holder here, or a listener to a prefix of it, or is owed a [`Notice::RecallAll`].
 //! - A brick that comes to lead a partition writes no key before all bricks with copies have forgotten theirs, or have not answered.
 //! - A key that is recalled gets no new holder until it was written, or a while has passed: who reads it meanwhile is told at once not to keep it.
+//! - Nor does any key get a holder that is owed a [`Notice::RecallAll`]: what such a one answers to recalls of before is taken for no other recall's answer,
+//!   and it holds nothing any more once it has answered that it forgot everything.
 //!
 //! The files: this one what the primary's brick knows; `clients/trackers` what the clients' brick knows; `session/tracking` the commands.
 //! It is kept in memory: with another primary of any partition clients forget everything, before that one writes.
@@ -94,6 +96,8 @@ type At = (TableId, Vec<u8>);
 /// A key of which nobody holds a copy, once these have answered: a write is coming.
 #[derive(Debug)]
 struct Recalled {
+    /// [`crate::log::Writer`]'s number of who asked for it.
+    writer: u64,
     waits_for: BTreeSet<Member>,
     since: Instant,
 }
@@ -119,7 +123,9 @@ pub(crate) struct Holders {
     led: u64,
     /// This brick leads a partition anew and knows nothing of copies of its keys: these have yet to forget theirs.
     forgetting: BTreeMap<Member, Instant>,
-    /// Did not answer: nothing is known of their clients' copies.
+    /// The stream to these is broken, and what was on it lost: no key is written that they hold before they have forgotten everything.
+    broken: BTreeMap<Member, Instant>,
+    /// These have yet to say that their clients have forgotten everything.
     owed: BTreeSet<Member>,
     outgoing: Vec<Outgoing>,
     /// What clients of this brick may keep without being told.
@@ -136,6 +142,7 @@ impl Holders {
             listeners: BTreeMap::new(),
             led: 0,
             forgetting: BTreeMap::new(),
+            broken: BTreeMap::new(),
             owed: BTreeSet::new(),
             outgoing: Vec::new(),
             leases: Leases::default(),
@@ -184,8 +191,8 @@ impl Holders {
     /// A client of that brick has read the key and may keep a copy.
     pub(crate) fn note_read(&mut self, table: TableId, key: &[u8], holder: Member, keys_max: u64) {
         let at = (table, key.to_vec());
-        if self.recalled.contains_key(&at) {
-            // A write is before it, whose client must not wait for readers without end.
+        // A write is before it, whose client must not wait for readers without end.
+        if self.recalled.contains_key(&at) || self.owed.contains(&holder) {
             return self.send_recall(holder, &at, (0, false));
         }
         if let Some(holders) = self.held.get_mut(&at) {
@@ -236,8 +243,12 @@ impl Holders {
         if let Some(recalled) = self.recalled.get(&at) {
             return recalled.waits_for.is_empty();
         }
-        let holders = self.held.remove(&at).unwrap_or_default();
+        let holders = self.held.get(&at).into_iter().flatten().copied();
         let all: BTreeSet<Member> = self.listening_to(key).chain(holders).collect();
+        if all.iter().any(|it| self.broken.contains_key(it)) {
+            return false;
+        }
+        self.held.remove(&at);
         // This brick answers itself in the next turn, too: what leaves for other nodes in this one does so before what its clients are told.
         for holder in &all {
             self.send_recall(*holder, &at, (writer, true));
@@ -248,8 +259,12 @@ impl Holders {
             "a key that is recalled is held"
         );
         if !is_free {
-            let (waits_for, since) = (all, now);
-            self.recalled.insert(at, Recalled { waits_for, since });
+            let recalled = Recalled {
+                writer,
+                waits_for: all,
+                since: now,
+            };
+            self.recalled.insert(at, recalled);
         }
         is_free
     }
@@ -312,42 +327,51 @@ impl Holders {
         if std::mem::replace(&mut self.led, led) == led {
             return;
         }
-        let own = self.own;
-        let others: Vec<Member> = self
-            .listeners
-            .keys()
-            .copied()
-            .filter(|it| *it != own)
-            .collect();
-        for member in others {
+        let all: Vec<Member> = self.listeners.keys().copied().collect();
+        for member in all {
             self.forgetting.insert(member, now);
             self.send(member, Notice::RecallAll);
         }
     }
 
-    /// Nothing is known of a brick's clients any more: it is gone, or does not answer. Whether a write may go on that could not.
-    pub(crate) fn lose(&mut self, member: Member) -> bool {
-        assert_ne!(member, self.own, "a brick loses its own clients");
-        let was_heard = self.listeners.remove(&member).is_some();
+    /// The stream to a brick is broken: what its clients were to be told may be lost.
+    pub(crate) fn on_broken(&mut self, member: Member, now: Instant) {
+        if self.knows(member) {
+            self.broken.entry(member).or_insert(now);
+            self.owed.insert(member);
+            self.send(member, Notice::RecallAll);
+        }
+    }
+
+    /// Whether a brick has clients that may have copies, or has yet to answer.
+    fn knows(&self, member: Member) -> bool {
+        let is_awaited = |it: &Recalled| it.waits_for.contains(&member);
+        self.listeners.contains_key(&member)
+            || self.forgetting.contains_key(&member)
+            || self.held.values().any(|it| it.contains(&member))
+            || self.recalled.values().any(is_awaited)
+    }
+
+    /// What is known of a brick's copies goes.
+    fn drop_held(&mut self, member: Member) {
         let before = self.held.len();
-        let mut had_copies = false;
         self.held.retain(|_, holders| {
-            let all = holders.len();
             holders.retain(|holder| *holder != member);
-            had_copies |= holders.len() < all;
             !holders.is_empty()
         });
         assert!(self.held.len() <= before, "keys come while they go");
-        let was_forgetting = self.forgetting.remove(&member).is_some();
-        had_copies |= was_forgetting;
-        let mut is_free = was_forgetting && self.forgetting.is_empty();
+    }
+
+    /// A brick does not answer, and is waited for no longer. Whether a write may go on that could not.
+    fn lose(&mut self, member: Member) -> bool {
+        assert_ne!(member, self.own, "a brick loses its own clients");
+        self.owed.insert(member);
+        self.listeners.remove(&member);
+        self.drop_held(member);
+        let mut is_free = self.broken.remove(&member).is_some();
+        is_free |= self.forgetting.remove(&member).is_some() && self.forgetting.is_empty();
         for recalled in self.recalled.values_mut() {
-            let was_missing = recalled.waits_for.remove(&member);
-            had_copies |= was_missing;
-            is_free |= was_missing && recalled.waits_for.is_empty();
-        }
-        if was_heard || had_copies {
-            self.owed.insert(member);
+            is_free |= recalled.waits_for.remove(&member) && recalled.waits_for.is_empty();
         }
         is_free
     }
@@ -355,13 +379,26 @@ impl Holders {
     /// A brick has told its clients to forget everything. Whether a write may go on that could not.
     pub(crate) fn on_recalled_all(&mut self, member: Member) -> bool {
         self.owed.remove(&member);
-        self.forgetting.remove(&member).is_some() && self.forgetting.is_empty()
+        let was_broken = self.broken.remove(&member).is_some();
+        if was_broken {
+            // Nothing was noted for it since. To what its clients listen it has said before this.
+            self.drop_held(member);
+            let lost = self.recalled.iter();
+            let lost = lost.filter(|(_, it)| it.waits_for.contains(&member));
+            let lost: Vec<(At, u64)> = lost.map(|(at, it)| (at.clone(), it.writer)).collect();
+            for (at, writer) in lost {
+                self.send_recall(member, &at, (writer, true));
+            }
+        }
+        let was_last = self.forgetting.remove(&member).is_some() && self.forgetting.is_empty();
+        was_broken || was_last
     }
 
     /// Ends what has waited too long. Whether a write may go on that could not.
     pub(crate) fn on_tick(&mut self, now: Instant, is_member: impl Fn(Member) -> bool) -> bool {
         let is_late = |since: &Instant| now - *since >= PATIENCE;
-        let silent = self.forgetting.iter().filter(|(_, since)| is_late(since));
+        let silent = self.forgetting.iter().chain(&self.broken);
+        let silent = silent.filter(|(_, since)| is_late(since));
         let mut late: BTreeSet<Member> = silent.map(|(member, _)| *member).collect();
         for recalled in self.recalled.values() {
             if is_late(&recalled.since) {

@@ -98,17 +98,74 @@ fn a_brick_that_does_not_answer_is_waited_for_no_longer_and_owes_nothing_once_it
         holders.recall(TABLE, b"other", ANYBODY, at(500)),
         "nothing is known of it"
     );
-    let all = Outgoing {
-        to: gone,
-        notice: Notice::RecallAll,
-    };
-    assert_eq!(holders.take_outgoing(), [all]);
+    assert_eq!(holders.take_outgoing(), [forget_all(gone)]);
     holders.on_tick(at(600), |_| true);
     assert_eq!(holders.take_outgoing().len(), 1, "it has not answered yet");
     holders.on_recalled_all(gone);
     holders.on_tick(at(300), |_| true);
     assert_eq!(holders.take_outgoing(), []);
     assert!(!holders.is_unsettled() && holders.is_empty());
+}
+
+fn forget_all(to: Member) -> Outgoing {
+    let notice = Notice::RecallAll;
+    Outgoing { to, notice }
+}
+
+/// What was on a stream that broke is lost, with recalls and their answers.
+#[test]
+fn a_write_waits_for_a_brick_to_which_the_stream_broke_until_it_has_forgotten_everything() {
+    let mut holders = holders();
+    let (broken, well) = (member(1, 0), member(2, 0));
+    for key in [b"asked", b"later"] {
+        holders.note_read(TABLE, key, broken, 10);
+    }
+    holders.note_read(TABLE, b"other", well, 10);
+    assert!(!holders.recall(TABLE, b"asked", ANYBODY, at(0)));
+    holders.take_outgoing();
+    holders.on_broken(broken, at(1));
+    assert_eq!(holders.take_outgoing(), [forget_all(broken)]);
+    assert!(!holders.recall(TABLE, b"asked", ANYBODY, at(2)));
+    assert!(!holders.recall(TABLE, b"later", ANYBODY, at(2)));
+    assert!(holders.recall(TABLE, b"nobody's", ANYBODY, at(2)));
+    assert_eq!(holders.take_outgoing(), [], "it hears nothing before that");
+    holders.note_read(TABLE, b"new", broken, 10);
+    assert_eq!(recalls(&mut holders), [(broken, false)], "it keeps nothing");
+    assert!(holders.on_recalled_all(broken));
+    assert_eq!(recalls(&mut holders), [(broken, true)], "it is asked again");
+    assert!(!holders.recall(TABLE, b"asked", ANYBODY, at(3)));
+    assert!(holders.recall(TABLE, b"later", ANYBODY, at(3)));
+    assert!(holders.on_recalled(broken, TABLE, b"asked".to_vec()));
+    assert!(holders.recall(TABLE, b"asked", ANYBODY, at(4)));
+    assert!(!holders.recall(TABLE, b"other", ANYBODY, at(4)));
+}
+
+#[test]
+fn a_brick_to_which_the_stream_stays_broken_is_waited_for_no_longer_than_one_that_is_silent() {
+    let mut holders = holders();
+    let gone = member(1, 0);
+    holders.listen(gone, 1, Some(vec![Vec::new()]));
+    holders.on_broken(gone, at(0));
+    holders.on_broken(gone, at(300));
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(499)));
+    assert!(!holders.on_tick(at(499), |_| true));
+    assert!(holders.on_tick(at(500), |_| true));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(500)));
+    holders.on_broken(gone, at(600));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(600)), "it was lost");
+}
+
+/// What this brick's clients are told of another map leaves behind what others are sent in the same turn.
+#[test]
+fn a_new_primary_waits_for_its_own_clients_as_for_others() {
+    let mut holders = holders();
+    let own = member(0, 0);
+    holders.listen(own, 1, Some(Vec::new()));
+    holders.note_led(1, at(0));
+    assert_eq!(holders.take_outgoing(), [forget_all(own)]);
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    assert!(holders.on_recalled_all(own));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(0)));
 }
 
 #[test]
@@ -165,11 +222,7 @@ fn a_table_that_is_cleared_is_told_to_all_that_hold_anything_of_it() {
     holders.note_read(TABLE, b"k", one, 10);
     holders.note_read(TableId(2), b"k", two, 10);
     holders.note_cleared(TABLE);
-    let all = Outgoing {
-        to: one,
-        notice: Notice::RecallAll,
-    };
-    assert_eq!(holders.take_outgoing(), [all]);
+    assert_eq!(holders.take_outgoing(), [forget_all(one)]);
     assert!(!holders.recall(TableId(2), b"k", ANYBODY, at(0)));
 }
 

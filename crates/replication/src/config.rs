@@ -19,7 +19,7 @@ pub struct ReplicatorConfig {
     pub retry: Duration,
     /// How often requests to the control plane, and to dial, are repeated.
     pub repeat: Duration,
-    /// A stream on which nothing was sent for so long carries a ping.
+    /// How often a stream carries a ping.
     pub ping: Duration,
     /// A stream on which nothing was heard for so long is closed.
     pub silence_max: Duration,

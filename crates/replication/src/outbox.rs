@@ -52,9 +52,7 @@ struct Output {
     /// Nothing more is written.
     is_shut: bool,
     is_stuck: bool,
-    /// Something was written since the last tick.
-    is_told: bool,
-    reported_at: Option<Instant>,
+    pinged_at: Option<Instant>,
 }
 
 impl Outbox {
@@ -94,8 +92,7 @@ impl Outbox {
             is_queued: false,
             is_shut: false,
             is_stuck: false,
-            is_told: false,
-            reported_at: None,
+            pinged_at: None,
         });
     }
 
@@ -181,18 +178,18 @@ impl Outbox {
         true
     }
 
-    /// Time passes: streams on which nothing was sent for long carry a ping.
+    /// Time passes: each stream to a peer carries a ping now and then, whatever else it carries. Messages and copies are not answered on
+    /// it, and a stream on which nothing is heard is closed.
     pub fn tick(&mut self, now: Instant) {
         let ping = self.limits.ping;
         for at in 0..self.outputs.len() {
-            let Some(output) = self.outputs[at].as_mut().filter(|it| !it.is_shut) else {
+            let Some(output) = self.outputs[at].as_mut() else {
                 continue;
             };
-            if std::mem::take(&mut output.is_told) || output.reported_at.is_none() {
-                output.reported_at = Some(now);
-            }
-            let is_quiet = output.reported_at.is_some_and(|told| now - told >= ping);
-            if is_quiet && output.direction == Direction::Outgoing {
+            let pinged_at = *output.pinged_at.get_or_insert(now);
+            let is_due = now - pinged_at >= ping && output.direction == Direction::Outgoing;
+            if is_due && !output.is_shut {
+                output.pinged_at = Some(now);
                 output.end_records();
                 Frame::Ping.encode(&mut output.bytes);
                 self.enqueue(LinkId(at as u32));
@@ -266,7 +263,6 @@ impl Outbox {
         let Some(output) = self.output_mut(link) else {
             return;
         };
-        output.is_told = true;
         if !std::mem::replace(&mut output.is_queued, true) {
             self.queue.push_back(link);
         }

@@ -479,7 +479,10 @@ pub(crate) fn take_own(core: &mut Core, clients: &mut Clients) {
                         .answer(own, Notice::Recalled { table, key });
                 }
             }
-            Notice::RecallAll if to == own => clients.recall_all(),
+            Notice::RecallAll if to == own => {
+                clients.recall_all();
+                clients.trackers.answer(own, Notice::RecalledAll);
+            }
             notice => core.outbox.tell(to, notice),
         }
     }

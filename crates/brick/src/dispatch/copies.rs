@@ -96,8 +96,7 @@ impl<'a> Copies<'a> {
 
     /// The stream to a brick is gone: what its clients hold is not known here any more, nor there what this brick's do.
     pub(crate) fn lose(&mut self, member: Member) {
-        let is_free = self.core.holders.lose(member);
-        self.wake_writers(is_free);
+        self.core.holders.on_broken(member, self.core.now);
         self.clients.begin_anew(self.core);
     }
 
