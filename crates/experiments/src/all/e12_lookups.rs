@@ -76,8 +76,9 @@ fn live(run: &Run<'_>, data: &mut Data) -> anyhow::Result<()> {
         keys: run.quick(10_000, 100_000),
         ..Work::DDS
     };
-    // A round has each strategy once, with as much again to warm up.
-    let time = run.piece(2 * (STRATEGIES.len() + 1));
+    // A round has each strategy once, with as much again to warm up. Rounds are short and many: half a cache and a quarter differ by a
+    // seventh, and the host takes more than that from some of them.
+    let time = run.piece(6 * (STRATEGIES.len() + 1));
     fill(Way::Library, &work.closed(&target, time))?;
     let all = [("D", 1.0)].into_iter().chain(STRATEGIES);
     run.rounds(|round| {
