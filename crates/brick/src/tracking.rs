@@ -33,6 +33,9 @@ use std::time::Duration;
 /// How long a write waits for bricks to which it has sent recalls.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// How soon a brick that owes it is told again to have its clients forget everything: what was told before is on its way for less long than this.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// How long a key that was recalled gets no new holders if nobody writes it after all.
 const FREE_FOR: Duration = Duration::from_millis(100);
 
@@ -125,8 +128,8 @@ pub(crate) struct Holders {
     forgetting: BTreeMap<Member, Instant>,
     /// The stream to these is broken, and what was on it lost: no key is written that they hold before they have forgotten everything.
     broken: BTreeMap<Member, Instant>,
-    /// These have yet to say that their clients have forgotten everything.
-    owed: BTreeSet<Member>,
+    /// These have yet to say that their clients have forgotten everything; and when they were told to, last.
+    owed: BTreeMap<Member, Instant>,
     outgoing: Vec<Outgoing>,
     /// What clients of this brick may keep without being told.
     pub(crate) leases: Leases,
@@ -143,7 +146,7 @@ impl Holders {
             led: 0,
             forgetting: BTreeMap::new(),
             broken: BTreeMap::new(),
-            owed: BTreeSet::new(),
+            owed: BTreeMap::new(),
             outgoing: Vec::new(),
             leases: Leases::default(),
         }
@@ -192,7 +195,7 @@ impl Holders {
     pub(crate) fn note_read(&mut self, table: TableId, key: &[u8], holder: Member, keys_max: u64) {
         let at = (table, key.to_vec());
         // A write is before it, whose client must not wait for readers without end.
-        if self.recalled.contains_key(&at) || self.owed.contains(&holder) {
+        if self.recalled.contains_key(&at) || self.owed.contains_key(&holder) {
             return self.send_recall(holder, &at, (0, false));
         }
         if let Some(holders) = self.held.get_mut(&at) {
@@ -336,11 +339,19 @@ impl Holders {
 
     /// The stream to a brick is broken: what its clients were to be told may be lost.
     pub(crate) fn on_broken(&mut self, member: Member, now: Instant) {
+        let is_owed = self.owed.contains_key(&member);
         if self.knows(member) {
             self.broken.entry(member).or_insert(now);
-            self.owed.insert(member);
-            self.send(member, Notice::RecallAll);
+        } else if !is_owed {
+            return;
         }
+        self.have_forget(member, now);
+    }
+
+    /// A brick is to have its clients forget everything, and to say so.
+    fn have_forget(&mut self, member: Member, now: Instant) {
+        self.owed.insert(member, now);
+        self.send(member, Notice::RecallAll);
     }
 
     /// Whether a brick has clients that may have copies, or has yet to answer.
@@ -363,9 +374,11 @@ impl Holders {
     }
 
     /// A brick does not answer, and is waited for no longer. Whether a write may go on that could not.
-    fn lose(&mut self, member: Member) -> bool {
+    fn lose(&mut self, member: Member, now: Instant) -> bool {
         assert_ne!(member, self.own, "a brick loses its own clients");
-        self.owed.insert(member);
+        if !self.owed.contains_key(&member) {
+            self.have_forget(member, now);
+        }
         self.listeners.remove(&member);
         self.drop_held(member);
         let mut is_free = self.broken.remove(&member).is_some();
@@ -407,15 +420,17 @@ impl Holders {
         }
         let mut is_free = false;
         for member in late {
-            is_free |= self.lose(member);
+            is_free |= self.lose(member, now);
         }
         self.recalled.retain(|_, recalled| {
             !recalled.waits_for.is_empty() || now - recalled.since < PATIENCE + FREE_FOR
         });
-        self.owed.retain(|member| is_member(*member));
-        let owed: Vec<Member> = self.owed.iter().copied().collect();
-        for member in owed {
-            self.send(member, Notice::RecallAll);
+        self.owed.retain(|member, _| is_member(*member));
+        let owed = self.owed.iter();
+        let again = owed.filter(|(_, told)| now - **told >= AGAIN_AFTER);
+        let again: Vec<Member> = again.map(|(member, _)| *member).collect();
+        for member in again {
+            self.have_forget(member, now);
         }
         is_free
     }

@@ -99,10 +99,12 @@ fn a_brick_that_does_not_answer_is_waited_for_no_longer_and_owes_nothing_once_it
         "nothing is known of it"
     );
     assert_eq!(holders.take_outgoing(), [forget_all(gone)]);
-    holders.on_tick(at(600), |_| true);
+    holders.on_tick(at(1_499), |_| true);
+    assert_eq!(holders.take_outgoing(), []);
+    holders.on_tick(at(1_500), |_| true);
     assert_eq!(holders.take_outgoing().len(), 1, "it has not answered yet");
     holders.on_recalled_all(gone);
-    holders.on_tick(at(300), |_| true);
+    holders.on_tick(at(2_500), |_| true);
     assert_eq!(holders.take_outgoing(), []);
     assert!(!holders.is_unsettled() && holders.is_empty());
 }
@@ -145,6 +147,7 @@ fn a_brick_to_which_the_stream_stays_broken_is_waited_for_no_longer_than_one_tha
     let mut holders = holders();
     let gone = member(1, 0);
     holders.listen(gone, 1, Some(vec![Vec::new()]));
+    holders.take_outgoing();
     holders.on_broken(gone, at(0));
     holders.on_broken(gone, at(300));
     assert!(!holders.recall(TABLE, b"k", ANYBODY, at(499)));
@@ -153,6 +156,8 @@ fn a_brick_to_which_the_stream_stays_broken_is_waited_for_no_longer_than_one_tha
     assert!(holders.recall(TABLE, b"k", ANYBODY, at(500)));
     holders.on_broken(gone, at(600));
     assert!(holders.recall(TABLE, b"k", ANYBODY, at(600)), "it was lost");
+    let told = holders.take_outgoing();
+    assert_eq!(told, [gone; 3].map(forget_all), "after each break");
 }
 
 /// What this brick's clients are told of another map leaves behind what others are sent in the same turn.
