@@ -126,16 +126,12 @@ impl Servers {
             servers.processes.push(node.spawn()?);
         }
         let begun = Instant::now();
-        while !servers.answers() {
+        while !servers.answer(&ports) {
             if begun.elapsed() > PATIENCE || !servers.are_up() {
                 let why = format!("no server answers; their output is in {}", data.display());
                 return Err(io::Error::other(why));
             }
             thread::sleep(LOOK);
-        }
-        for number in ports {
-            // The suites wait for scripts that take longer than they may here, all the more so on a busy machine.
-            ask(number, "CONFIG SET lua-time-limit 500")?;
         }
         servers.is_serving = true;
         Ok(servers)
@@ -153,8 +149,13 @@ impl Servers {
             .all(|it| matches!(it.try_wait(), Ok(None)))
     }
 
-    fn answers(&self) -> bool {
-        ask(self.port, "FLUSHALL").is_ok_and(|line| line.starts_with("+OK"))
+    /// Whether each node answers, and the port under test a write.
+    fn answer(&self, nodes: &[u16]) -> bool {
+        let does = |port, request| ask(port, request).is_ok_and(|line| line.starts_with("+OK"));
+        // The suites wait for scripts that take longer than they may here, all the more so on a busy machine.
+        let mut nodes = nodes.iter();
+        nodes.all(|port| does(*port, "CONFIG SET lua-time-limit 500"))
+            && does(self.port, "FLUSHALL")
     }
 }
 

@@ -35,8 +35,13 @@ pub(crate) fn admission_of(core: &Core, request: &Request) -> Admission {
         Some((location, core.table(table)?))
     });
     at.map_or(Admission::Serves, |(location, state)| {
-        // What intents there are the primary alone knows at once, and who holds copies.
-        let from_backup = !matches!(work, Work::Part(_)) && !request.is_tracked;
+        // What intents there are the primary alone knows at once, who holds copies, and whether a watched key that did not exist has come and gone.
+        let is_of_primary = match work {
+            Work::Part(_) => true,
+            Work::Transaction(transaction) => !transaction.watches.is_empty(),
+            Work::Command(..) | Work::Attempt(..) | Work::Subrequest(..) => false,
+        };
+        let from_backup = !is_of_primary && !request.is_tracked;
         admission(core, state, location.leaf, work.only_reads(), from_backup)
     })
 }

@@ -111,6 +111,32 @@ fn watched_keys_are_written_at_another_node() {
     assert_eq!(counts, r#"["30", "30"]"#);
 }
 
+/// Whether a key that did not exist has come and gone its primary knows, whichever node is asked, and though all that the transaction does is
+/// to read.
+#[test]
+fn a_key_that_does_not_exist_is_watched_at_any_node() {
+    let cluster = start("2");
+    for node in 0..3 {
+        let mut client = cluster.table(node, "t").unwrap();
+        for number in 0..20 {
+            let key = format!("key:{number}");
+            for is_changed in [false, true] {
+                client.must(&["WATCH", &key]);
+                if is_changed {
+                    let mut writer = cluster.table((node + 1) % 3, "t").unwrap();
+                    writer.line(&format!("SET {key} 1"));
+                    writer.line(&format!("DEL {key}"));
+                }
+                client.must(&["MULTI"]);
+                client.line(&format!("GET {key}"));
+                let reply = client.line("EXEC");
+                assert!(!reply.is_error(), "node {node}, {key}: {reply}");
+                assert_eq!(reply.is_null(), is_changed, "node {node}, {key}: {reply}");
+            }
+        }
+    }
+}
+
 /// What the clients of a bank have done, while others see to its nodes.
 #[derive(Default)]
 struct Business {
