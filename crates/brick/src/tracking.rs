@@ -16,8 +16,8 @@
 //! - Of a key that a brick's clients may have copies of, that brick is a holder here, or a listener to a prefix of it, or is owed a [`Notice::RecallAll`].
 //! - A brick that comes to lead a partition writes no key before all bricks with copies have forgotten theirs, or have not answered.
 //! - A key that is recalled gets no new holder until it was written, or a while has passed: who reads it meanwhile is told at once not to keep it.
-//! - Nor does any key get a holder that is owed a [`Notice::RecallAll`]: what such a one answers to recalls of before is taken for no other recall's answer,
-//!   and it holds nothing any more once it has answered that it forgot everything.
+//! - No brick becomes a holder while it is owed a [`Notice::RecallAll`]: it holds nothing once it has answered that, and a late answer is taken for no
+//!   other recall's.
 //!
 //! The files: this one what the primary's brick knows; `clients/trackers` what the clients' brick knows; `session/tracking` the commands.
 //! It is kept in memory: with another primary of any partition clients forget everything, before that one writes.
@@ -33,7 +33,7 @@ use std::time::Duration;
 /// How long a write waits for bricks to which it has sent recalls.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How soon a brick that owes it is told again to have its clients forget everything: what was told before is on its way for less long than this.
+/// How soon a brick that has not answered is told again to have its clients forget everything. A notice waits for a stream no longer than this.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// How long a key that was recalled gets no new holders if nobody writes it after all.
@@ -166,7 +166,10 @@ impl Holders {
 
     /// Whether somebody has yet to answer, or something to end by itself.
     pub(crate) fn is_unsettled(&self) -> bool {
-        !self.recalled.is_empty() || !self.owed.is_empty() || !self.forgetting.is_empty()
+        !self.recalled.is_empty()
+            || !self.owed.is_empty()
+            || !self.forgetting.is_empty()
+            || !self.broken.is_empty()
     }
 
     /// What is to be sent, in order; what is for this brick itself among it.
@@ -418,6 +421,8 @@ impl Holders {
                 late.extend(recalled.waits_for.iter().copied());
             }
         }
+        // Its own clients this brick tells in a turn of its own, however late that is.
+        late.remove(&self.own);
         let mut is_free = false;
         for member in late {
             is_free |= self.lose(member, now);

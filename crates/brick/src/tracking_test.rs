@@ -160,6 +160,32 @@ fn a_brick_to_which_the_stream_stays_broken_is_waited_for_no_longer_than_one_tha
     assert_eq!(told, [gone; 3].map(forget_all), "after each break");
 }
 
+/// It left the cluster while its stream was broken: nobody is owed anything then, and writes go on all the same.
+#[test]
+fn a_brick_that_is_removed_while_its_stream_is_broken_is_waited_for_no_longer() {
+    let mut holders = holders();
+    let gone = member(1, 0);
+    holders.note_read(TABLE, b"k", gone, 10);
+    holders.on_broken(gone, at(0));
+    assert!(!holders.on_tick(at(100), |_| false));
+    assert!(holders.is_unsettled() && !holders.recall(TABLE, b"k", ANYBODY, at(100)));
+    assert!(holders.on_tick(at(500), |_| false));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(500)));
+    assert!(!holders.is_unsettled());
+}
+
+/// The process may have been halted between two turns.
+#[test]
+fn own_clients_are_waited_for_however_late_their_turn_is() {
+    let mut holders = holders();
+    let own = member(0, 0);
+    holders.note_read(TABLE, b"k", own, 10);
+    assert!(!holders.recall(TABLE, b"k", ANYBODY, at(0)));
+    assert!(!holders.on_tick(at(5_000), |_| true));
+    assert!(holders.on_recalled(own, TABLE, b"k".to_vec()));
+    assert!(holders.recall(TABLE, b"k", ANYBODY, at(5_000)));
+}
+
 /// What this brick's clients are told of another map leaves behind what others are sent in the same turn.
 #[test]
 fn a_new_primary_waits_for_its_own_clients_as_for_others() {

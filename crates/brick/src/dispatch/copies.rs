@@ -94,7 +94,7 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// The stream to a brick is gone: what its clients hold is not known here any more, nor there what this brick's do.
+    /// The stream to a brick is gone, with recalls and their answers: its clients are to forget everything, and so are this brick's.
     pub(crate) fn lose(&mut self, member: Member) {
         self.core.holders.on_broken(member, self.core.now);
         self.clients.begin_anew(self.core);

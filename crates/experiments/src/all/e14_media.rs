@@ -20,7 +20,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     },
     scaled: "One brick on one core; a pipeline of 100. Throughput of a full core is the inverse of the processor time for an operation. The memory table keeps no log, as a dictionary; the disk table's values are in its log, and nothing waits for the disk, as BerkeleyDB without transactions. Values of 150 bytes.",
     expected: Expected::Explained,
-    shape: "a disk table has at least a fifth of a memory table's writes, and as many reads; the servers' work for a request has become so small that writing a log is a larger share of it than in Python",
+    shape: "a disk table has at least a fifth of a memory table's writes, and three fifths of its reads; the servers' work for a request has become so small that writing a log is a larger share of it than in Python",
     minutes: 2.0,
     measure,
     judge,
